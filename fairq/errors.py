@@ -1,0 +1,69 @@
+"""What can go wrong, in three kinds, and how a message is put.
+
+A message is one line: the name of what was given, the value received and what is
+allowed.  `InputError` is the user's to mend (the command exits with status 2),
+`PolicyError` the policy author's, `CheckError` ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+__all__ = ["CheckError", "FairqError", "InputError", "PolicyError", "RecordError", "unknown_name"]
+
+
+class FairqError(Exception):
+    """Base class of every error that fairq raises on purpose."""
+
+
+class InputError(FairqError, ValueError):
+    """A value given by the user is not allowed; the message says which and what is."""
+
+
+class RecordError(FairqError, LookupError):
+    """A table was asked for that this run did not record; the message says which level has it."""
+
+
+class CheckError(FairqError, AssertionError):
+    """The tables of a run break one of its invariants.
+
+    Attributes:
+        rule: the invariant's name, such as ``"capacity"`` or ``"release"``.
+    """
+
+    def __init__(self, rule: str, detail: str) -> None:
+        super().__init__(f"rule {rule!r} is broken: {detail}")
+        self.rule = rule
+
+
+class PolicyError(FairqError, RuntimeError):
+    """A policy gave an answer that the worker cannot carry out.
+
+    Attributes:
+        policy, worker, time, rule: who answered, when, and the rule it broke
+            (``"capacity"``, ``"release"``, ``"reservation"``, ``"uniqueness"``, ...).
+    """
+
+    def __init__(self, policy: str, worker: int, time: float, rule: str, detail: str) -> None:
+        super().__init__(
+            f"policy {policy!r} on worker {worker} at time {time!r} broke the rule {rule!r}: {detail}"
+        )
+        self.policy = policy
+        self.worker = worker
+        self.time = time
+        self.rule = rule
+
+
+def unknown_name(kind: str, name: Any, known: Iterable[str]) -> InputError:
+    """The error for a name that is not among `known`: it names the nearest one.
+
+    >>> str(unknown_name("policy", "isjk", ["fcfs", "isjl"]))
+    "unknown policy 'isjk': did you mean 'isjl'? Known: fcfs, isjl"
+    """
+    choices = sorted(known)
+    near = get_close_matches(str(name), choices, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    listing = ", ".join(choices) if choices else "none"
+    return InputError(f"unknown {kind} {name!r}: {hint}Known: {listing}")

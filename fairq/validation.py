@@ -1,0 +1,45 @@
+"""Checking a number once, with one wording: name, value received, what is allowed."""
+
+from __future__ import annotations
+
+import math
+import operator
+from numbers import Real
+from typing import Any
+
+from fairq.errors import InputError
+
+__all__ = ["finite_number", "whole_number"]
+
+
+def finite_number(name: str, value: Any, *, at_least: float | None = None) -> float:
+    """`value` as a float, if it is a finite number and at least `at_least`.
+
+    Raises:
+        InputError: text, a truth value, NaN, an infinity, or a number too small.
+    """
+    allowed = "a finite number" if at_least is None else f"a finite number >= {at_least:g}"
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise InputError(f"{name} is {value!r}: it must be {allowed}")
+    number = float(value)
+    if not math.isfinite(number) or (at_least is not None and number < at_least):
+        raise InputError(f"{name} is {value!r}: it must be {allowed}")
+    return number
+
+
+def whole_number(name: str, value: Any, *, at_least: int) -> int:
+    """`value` as an int, if it is whole and at least `at_least` (5.0 counts as 5).
+
+    Raises:
+        InputError: text, a truth value, a fraction, NaN, an infinity, or a number too small.
+    """
+    allowed = f"a whole number >= {at_least}"
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} is {value!r}: it must be {allowed}") from None
+    if number < at_least:
+        raise InputError(f"{name} is {value!r}: it must be {allowed}")
+    return number
