@@ -34,8 +34,12 @@ class CheckError(FairqError, AssertionError):
     """
 
     def __init__(self, rule: str, detail: str) -> None:
-        super().__init__(f"rule {rule!r} is broken: {detail}")
+        super().__init__(rule, detail)  # all arguments, so that a copy or a pickle can be made
         self.rule = rule
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"rule {self.rule!r} is broken: {self.detail}"
 
 
 class PolicyError(FairqError, RuntimeError):
@@ -47,13 +51,18 @@ class PolicyError(FairqError, RuntimeError):
     """
 
     def __init__(self, policy: str, worker: int, time: float, rule: str, detail: str) -> None:
-        super().__init__(
-            f"policy {policy!r} on worker {worker} at time {time!r} broke the rule {rule!r}: {detail}"
-        )
+        super().__init__(policy, worker, time, rule, detail)
         self.policy = policy
         self.worker = worker
         self.time = time
         self.rule = rule
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return (
+            f"policy {self.policy!r} on worker {self.worker} at time {self.time!r} "
+            f"broke the rule {self.rule!r}: {self.detail}"
+        )
 
 
 def unknown_name(kind: str, name: Any, known: Iterable[str]) -> InputError:

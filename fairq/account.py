@@ -1,0 +1,172 @@
+"""The one account: from a schedule, everything a run reports, in array operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairq.cost import Cost, StepTime
+from fairq.schedule import Schedule
+from fairq.stretches import Stretches, find_stretches
+from fairq.summary import summarise
+from fairq.workload import Workload
+
+__all__ = ["Account", "account"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Account:
+    """What a schedule amounts to: `summary`, and the tables `requests` and `segments`."""
+
+    summary: pd.Series
+    requests: pd.DataFrame
+    segments: pd.DataFrame
+
+
+def account(
+    schedule: Schedule,
+    workload: Workload,
+    *,
+    workers: int,
+    batch_size: int,
+    clock: StepTime,
+    cost: Cost,
+    alpha: int | None = None,
+    until: float | None = None,
+) -> Account:
+    """Derive requests, segments and summary from `schedule`.
+
+    Parameters:
+        schedule: the stays, whoever made them.
+        workload: the requests they serve.
+        workers, batch_size: G and B of the pool.
+        clock: the step time that the schedule's times follow.
+        cost: money per step, per token, per worker and unit of time.
+        alpha: fairness budget in whole tokens; steps whose extent exceeds it are counted.
+        until: when the run stopped, in the clock's unit; None served everything.
+
+    Source: equations (3) to (7) and Theorem 5.1 of the paper; the split of the externality is ours.
+    """
+    stretches = find_stretches(schedule, workers, clock)
+    requests = requests_table(schedule, workload, stretches)
+    segments = segments_table(stretches)
+    summary = summarise(
+        requests, segments, stretches, workers=workers, batch_size=batch_size, cost=cost, alpha=alpha,
+        until=until, billed=workload.billed_tokens,
+    )  # fmt: skip
+    return Account(summary, requests, segments)
+
+
+def segments_table(stretches: Stretches) -> pd.DataFrame:
+    """A row per constant stretch of one worker; progress is in tokens, before its first step."""
+    oldest, newest = stretches.first - stretches.oldest, stretches.first - stretches.newest
+    return pd.DataFrame(
+        {
+            "worker": stretches.worker,
+            "start": stretches.start_times(),
+            "end": stretches.end_times(),
+            "steps": stretches.steps,
+            "batch": stretches.batch,
+            "min_progress": newest,
+            "max_progress": oldest,
+        }
+    )
+
+
+def requests_table(schedule: Schedule, workload: Workload, stretches: Stretches) -> pd.DataFrame:
+    """A row per request of the workload, in request order; NaN (−1 for whole numbers) where it has not come to it."""
+    count = len(workload)
+    worker, start_step = np.full(count, -1), np.full(count, -1)
+    progress = np.zeros(count, dtype=np.int64)
+    start, finish = np.full(count, np.nan), np.full(count, np.nan)
+    at = schedule.request
+    worker[at], start_step[at], progress[at] = schedule.worker, schedule.start_step, schedule.steps
+    start[at], finish[at] = schedule.start, schedule.finish
+    first_token = _first_tokens(schedule, workload, stretches)
+    paid, caused = np.zeros(count, dtype=np.int64), np.zeros(count)
+    served = at[stretches.stays]
+    paid[served], caused[served] = externality_paid(stretches), externality_caused(stretches)
+    gaps = (workload.tokens - workload.prompt_tokens - 1).astype(np.float64)
+    gaps[gaps == 0] = np.nan  # the TPOT of a one-token output is not defined
+    return pd.DataFrame(
+        {
+            "request": np.arange(count),
+            "worker": worker,
+            "arrival": workload.arrival,
+            "start": start,
+            "first_token": first_token,
+            "finish": finish,
+            "start_step": start_step,
+            "tokens": workload.tokens,
+            "progress": progress,
+            "completed": ~np.isnan(finish),
+            "wait": start - workload.arrival,
+            "ttft": first_token - workload.arrival,
+            "tpot": (finish - first_token) / gaps,
+            "latency": finish - workload.arrival,
+            "externality_paid": paid,
+            "externality_caused": caused,
+        }
+    )
+
+
+def _first_tokens(schedule: Schedule, workload: Workload, stretches: Stretches) -> Floats:
+    """When step prompt_tokens + 1 of each request ended, where it was reached."""
+    times = np.full(len(workload), np.nan)
+    needed = workload.prompt_tokens[schedule.request] + 1
+    reached = np.flatnonzero(schedule.steps >= needed)
+    point = stretches.origin[schedule.worker[reached]] + schedule.start_step[reached] + needed[reached]
+    times[schedule.request[reached]] = stretches.time_at(point)
+    return times
+
+
+def externality_paid(stretches: Stretches) -> Ints:
+    """Of each of the stays: the sum over its steps of (max m − m_i), in tokens.
+
+    Since m_i counts from the stay's own start, this is the sum of (start − oldest start in the batch).
+    """
+    lead = _at_points(stretches, stretches.oldest * stretches.steps)
+    steps = stretches.end - stretches.begin
+    return stretches.begin * steps - (lead(stretches.end) - lead(stretches.begin))
+
+
+def externality_caused(stretches: Stretches) -> Floats:
+    """Of each of the stays: its share of the externality of the steps in which it attains the maximum.
+
+    It attains it from the moment at which everybody who started before it has finished.  Those who
+    started with it share in equal parts, and leave one by one: between two departures the number of
+    sharers is constant and the externality a whole number, so a stay's share is a sum of quotients
+    over the departures up to its own.
+    """
+    begin, end = stretches.begin, stretches.end
+    if len(begin) == 0:
+        return np.zeros(0)
+    _, group, size = np.unique(begin, return_inverse=True, return_counts=True)
+    leader = np.concatenate(([0], np.cumsum(size)[:-1]))[group]  # first of those who started together
+    finished_before = np.maximum.accumulate(end)[leader - 1]
+    eldest_from = np.where(leader > 0, np.maximum(begin, finished_before), begin)
+    previous_end = np.concatenate(([0], end[:-1]))
+    piece_from = np.where(np.arange(len(end)) == leader, eldest_from, np.maximum(eldest_from, previous_end))
+    piece_to = np.maximum(end, piece_from)
+    total = _at_points(stretches, stretches.externality * stretches.steps)
+    sharers = leader + size[group] - np.arange(len(end))
+    pieces = pd.Series((total(piece_to) - total(piece_from)) / sharers)
+    shares: Floats = pieces.groupby(group).cumsum().to_numpy()
+    return shares
+
+
+class _at_points:  # noqa: N801 - reads as the function that it is
+    """Sum of a whole-number amount over all stretches before a point of the axis."""
+
+    def __init__(self, stretches: Stretches, amount: Ints) -> None:
+        self._first = stretches.first
+        self._sums = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(amount)))
+
+    def __call__(self, point: Ints) -> Ints:
+        return self._sums[np.searchsorted(self._first, point, side="left")]

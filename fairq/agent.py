@@ -1,0 +1,142 @@
+"""An agent: a policy at work on one worker.  It is asked, its answer is checked and carried out."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Generator, Sequence
+from math import inf
+from typing import Any
+
+from fairq.calendar import Alarm
+from fairq.errors import PolicyError
+from fairq.decision import Decision, Policy, View
+from fairq.worker import Worker
+
+__all__ = ["Agent"]
+
+
+class Agent:
+    """One worker's policy, its wakes, and the rules that its answers must keep.
+
+    Parameters:
+        name: what the policy is called in errors.
+        policy: who decides.
+        worker: whose batch it fills.
+    """
+
+    def __init__(self, name: str, policy: Policy, worker: Worker) -> None:
+        self.name = name
+        self.policy = policy
+        self.worker = worker
+        self.alarm = Alarm(worker.calendar)
+        self._view = View(worker)
+        self._wake: float | None = None
+        self._wake_step: int | None = None
+        self._heeds: Callable[[View], bool] | None = getattr(policy, "heeds", None)
+        self._needs_requests: bool = getattr(policy, "needs_requests", False)
+
+    def run(self, woken: Callable[[Agent], None]) -> Generator[Any, Any, None]:
+        """The agent's process: ring at the wakes that the policy asked for."""
+        while True:
+            yield self.alarm
+            woken(self)
+
+    def heeds(self) -> bool:
+        """Whether the policy may answer something when a request reaches the queue of its running worker."""
+        return self._heeds is None or self._heeds(self._view)
+
+    def answers(self) -> bool:
+        """Whether the policy may answer something at a completion."""
+        return not self._needs_requests or bool(self.worker.reserved) or len(self.worker.queue) > 0
+
+    def ask(self) -> bool:
+        """Ask the policy and carry out its answer; whether it gave requests back to the queue.
+
+        Raises:
+            PolicyError: the answer breaks capacity, release, reservation or uniqueness, or is no answer.
+        """
+        decision = self.policy.decide(self._view)
+        if not isinstance(decision, Decision):
+            raise self._error("answer", f"{decision!r} is no fairq.Decision")
+        release = self._ids("release", decision.release)
+        reserve = self._ids("reserve", decision.reserve)
+        admit = self._ids("admit", decision.admit)
+        for request in release:
+            self._release(request)
+        for request in reserve:
+            self._reserve(request)
+        for request in admit:
+            self._admit(request)
+        self._take_wakes(decision)
+        return any(request in self.worker.queue for request in release)
+
+    def set_alarms(self) -> None:
+        """Ring the worker at its next completion, and the agent at the boundary of its next wake."""
+        worker = self.worker
+        worker.set_alarm()
+        ring = inf
+        if self._wake_step is not None and worker.running:
+            ring = worker.boundary_of(self._wake_step)
+        if self._wake is not None:
+            ring = min(ring, worker.boundary_from(self._wake) if worker.running else self._wake)
+        self.alarm.set(ring)
+
+    def _ids(self, part: str, requests: Sequence[int]) -> Sequence[int]:
+        if not requests and isinstance(requests, (list, tuple)):
+            return ()
+        count = len(self.worker.tokens)
+        try:
+            ids = [operator.index(request) for request in requests]
+        except TypeError:
+            raise self._error("answer", f"{part} is {requests!r}: it must be a list of request ids") from None
+        for request in ids:
+            if not 0 <= request < count:
+                raise self._error("release", f"{part} names request {request}, which is not in the view")
+        return ids
+
+    def _release(self, request: int) -> None:
+        if request not in self.worker.reserved:
+            raise self._error("reservation", f"request {request} is given back but not reserved for this worker")
+        del self.worker.reserved[request]
+        self.worker.queue.add(request)
+
+    def _reserve(self, request: int) -> None:
+        if request not in self.worker.queue:
+            raise self._error(*self._why_not(request, "reserved"))
+        self.worker.queue.remove(request)
+        self.worker.reserved[request] = None
+
+    def _admit(self, request: int) -> None:
+        worker = self.worker
+        if request in worker.reserved:
+            del worker.reserved[request]
+        elif request in worker.queue:
+            worker.queue.remove(request)
+        else:
+            raise self._error(*self._why_not(request, "admitted"))
+        if len(worker.running) >= worker.batch_size:
+            raise self._error("capacity", f"request {request} is admitted to a batch of {worker.batch_size}")
+        worker.admit(request)
+
+    def _why_not(self, request: int, act: str) -> tuple[str, str]:
+        """The rule that an answer naming `request` breaks: it is neither queued nor reserved here."""
+        worker = self.worker
+        if worker.arrival[request] > worker.calendar.now:
+            return "release", f"request {request} is {act} before its arrival"
+        if worker.ledger.worker[request] >= 0:
+            return "uniqueness", f"request {request} is {act}, but it has started already"
+        if request in worker.reserved:
+            return "uniqueness", f"request {request} is {act} twice"
+        return "reservation", f"request {request} is {act}, but it is kept for another worker"
+
+    def _take_wakes(self, decision: Decision) -> None:
+        wake, steps = decision.wake, decision.wake_steps
+        if wake is not None and not wake > self.worker.calendar.now:
+            raise self._error("wake", f"wake is {wake!r}: it must be a time later than now")
+        if steps is not None and (not isinstance(steps, int) or steps < 1):
+            raise self._error("wake", f"wake_steps is {steps!r}: it must be a whole number >= 1")
+        self._wake = wake
+        self._wake_step = None if steps is None else self.worker.steps + steps
+
+    def _error(self, rule: str, detail: str) -> PolicyError:
+        return PolicyError(self.name, self.worker.index, self.worker.calendar.now, rule, detail)

@@ -1,0 +1,106 @@
+"""SimPy's clock with two things added: absolute times, and the end of an instant.
+
+SimPy takes delays, and ``now + (t - now)`` is not always ``t``: here an `Alarm` is put on
+the calendar at the very time it is meant for.  And since several boundaries and arrivals may
+share an instant, whoever runs the calendar is told when nothing more happens at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from math import inf
+
+from simpy import Environment
+from simpy.events import NORMAL, Event
+
+__all__ = ["Alarm", "Calendar"]
+
+
+class Alarm(Event):
+    """An event that a process waits for again and again; it can be moved while it is pending.
+
+    >>> calendar = Calendar()
+    >>> alarm = Alarm(calendar)
+    >>> rung = []
+    >>> def sleeper():
+    ...     while True:
+    ...         yield alarm
+    ...         rung.append(calendar.now)
+    >>> process = calendar.process(sleeper())
+    >>> alarm.set(5.0); alarm.set(0.3)
+    >>> calendar.run_instants(lambda: None)
+    >>> rung
+    [0.3]
+    """
+
+    __slots__ = ("ticket", "time")
+
+    env: Calendar
+
+    def __init__(self, env: Calendar) -> None:
+        super().__init__(env)
+        self._ok = True
+        self._value = None
+        self.time = inf
+        self.ticket = -1
+
+    def set(self, time: float) -> None:
+        """Ring at `time` (absolute; infinity: not at all) instead of whenever it was set to."""
+        if time != self.time:
+            self.time = time
+            self.ticket = self.env.enter(self, time) if time < inf else -1
+
+    def ring(self) -> None:
+        """Resume who waits.  The callbacks are replaced first, so that the alarm can be waited for anew."""
+        self.time = inf
+        self.ticket = -1
+        callbacks, self.callbacks = self.callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+
+class Calendar(Environment):
+    """A SimPy environment that rings alarms at absolute times and closes each instant."""
+
+    def enter(self, alarm: Alarm, time: float) -> int:
+        """Put `alarm` on the calendar at `time`; the number returned tells this entry from older ones."""
+        ticket = next(self._eid)
+        heappush(self._queue, (time, NORMAL, ticket, alarm))
+        return ticket
+
+    def step(self) -> None:
+        """Process the next event; an alarm that has been moved since is passed over."""
+        event = self._queue[0][3] if self._queue else None
+        if not isinstance(event, Alarm):
+            super().step()
+            return
+        time, _, ticket, _ = heappop(self._queue)
+        if ticket == event.ticket:
+            self._now = time
+            event.ring()
+
+    def _next_time(self) -> float:
+        """When the next event that still counts happens; entries that were moved away are dropped."""
+        queue = self._queue
+        while queue:
+            time, _, ticket, event = queue[0]
+            if isinstance(event, Alarm) and ticket != event.ticket:
+                heappop(queue)
+            else:
+                return time
+        return inf
+
+    def run_instants(self, close: Callable[[], None], until: float = inf) -> None:
+        """Process every event up to and including `until`; call `close` at the end of each instant."""
+        opened = False
+        while True:
+            upcoming = self._next_time()
+            if opened and upcoming > self._now:
+                opened = False
+                close()
+                continue
+            if upcoming > until or upcoming == inf:
+                return
+            self.step()
+            opened = True

@@ -1,0 +1,158 @@
+"""What a policy is: it sees a worker's `View` and answers with a `Decision`.
+
+A policy is an agent of one worker (design: one object a worker).  It is asked at the worker's
+step boundaries and says which requests to admit now, which to keep for this worker, which to
+give back, and when it wants to be asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from fairq.ranking import RankSet, Ranking
+    from fairq.worker import Worker
+
+__all__ = ["NOTHING", "Decision", "Policy", "View"]
+
+
+class Decision(NamedTuple):
+    """A policy's answer; its parts are carried out in the order release, reserve, admit.
+
+    Attributes:
+        admit: request ids that join the batch now; from the queue or from this worker's reserve.
+        reserve: queued request ids to keep for this worker alone.
+        release: reserved request ids to give back to the queue.
+        wake: be asked at this absolute time (later than now; inside a step: at its end).
+        wake_steps: be asked after this many more steps of this worker (a whole number >= 1).
+
+    Each answer replaces both `wake` and `wake_steps` of the one before.
+
+    >>> Decision(admit=[3, 4])
+    Decision(admit=[3, 4], reserve=(), release=(), wake=None, wake_steps=None)
+    """
+
+    admit: Sequence[int] = ()
+    reserve: Sequence[int] = ()
+    release: Sequence[int] = ()
+    wake: float | None = None
+    wake_steps: int | None = None
+
+
+NOTHING = Decision()
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Anything with ``decide(view) -> Decision``; it may say ``guarded = True`` to promise constraint (1).
+
+    It is asked when a request has reached the queue of its worker, at completions of its own, at the
+    wakes it asked for, and when requests were given back; it must not count on being asked elsewhere.
+    """
+
+    def decide(self, view: View) -> Decision:
+        """Answer for the worker that `view` shows, at the time that it shows."""
+        ...
+
+
+class View:
+    """One worker as its policy sees it: live and read-only; unreleased requests are not in it.
+
+    Attributes:
+        now: the time, in the clock's unit.
+        steps: steps this worker has run.
+        worker: its index in the pool.
+        alpha: the fairness budget in whole tokens, ``floor(alpha)``; None where none was given.
+        batch_size: slots of the worker.
+        free: slots not taken.
+        max_progress: the largest progress in the batch, in tokens; 0 for an empty batch.
+        running: request id -> progress in tokens.
+        queue: ids of the requests that wait in the worker's queue, by arrival.
+        reserved: ids of the requests kept for this worker, by arrival.
+        waiting, ranking: the queue as a set of ranks and what the ranks mean, for policies that
+            cannot afford to sort it.
+    """
+
+    __slots__ = ("_worker",)
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    @property
+    def now(self) -> float:
+        return self._worker.calendar.now
+
+    @property
+    def steps(self) -> int:
+        return self._worker.steps
+
+    @property
+    def worker(self) -> int:
+        return self._worker.index
+
+    @property
+    def alpha(self) -> int | None:
+        return self._worker.alpha
+
+    @property
+    def batch_size(self) -> int:
+        return self._worker.batch_size
+
+    @property
+    def free(self) -> int:
+        worker = self._worker
+        return worker.batch_size - len(worker.running)
+
+    @property
+    def max_progress(self) -> int:
+        return self._worker.max_progress()
+
+    @property
+    def running(self) -> Mapping[int, int]:
+        worker = self._worker
+        return {request: worker.steps - start for request, start in worker.running.items()}
+
+    @property
+    def queue(self) -> tuple[int, ...]:
+        queue = self._worker.queue
+        ids = queue.ranking.ids
+        return self._by_arrival([ids[rank] for rank in queue.waiting])
+
+    @property
+    def reserved(self) -> tuple[int, ...]:
+        return self._by_arrival(list(self._worker.reserved))
+
+    @property
+    def waiting(self) -> RankSet:
+        return self._worker.queue.waiting
+
+    @property
+    def ranking(self) -> Ranking:
+        return self._worker.queue.ranking
+
+    def size(self, request: int) -> int:
+        """Tokens of `request` as the policy is told them: o_i, or the upper bound u_i."""
+        ranking = self._worker.queue.ranking
+        return ranking.sizes[ranking.rank[request]]
+
+    def arrival(self, request: int) -> float:
+        """When `request` arrived, in the clock's unit."""
+        return self._worker.arrival[request]
+
+    def is_running(self, request: int) -> bool:
+        """Whether `request` is in the batch."""
+        return request in self._worker.running
+
+    def progress(self, request: int) -> int:
+        """Tokens of the running `request` already processed."""
+        worker = self._worker
+        return worker.steps - worker.running[request]
+
+    def holds_reserve(self) -> bool:
+        """Whether anything is kept for this worker."""
+        return bool(self._worker.reserved)
+
+    def _by_arrival(self, requests: list[int]) -> tuple[int, ...]:
+        arrival = self._worker.arrival
+        return tuple(sorted(requests, key=lambda request: (arrival[request], request)))

@@ -1,0 +1,183 @@
+"""`isjl`, `robust-isjl` and `free-ride`: cohorts around the longest request, under constraint (1).
+
+The paper's Algorithm 3 and its prose differ, and taken literally they can break (1); this agent is
+the reading of this package, which keeps (1) for every input:
+
+- Phase ONE runs only on an empty batch (the paper's "repeat from Phase ONE" would let it run beside
+  requests of the cohort before).
+- o_1 idles for the longest overhang of *any* pack (line 19 takes the pack of lane M alone).
+- o_2 .. o_M start through Phase TWO (the pseudo-code never starts them).
+- Phase TWO's A_max is the largest *progress* in the batch (the prose says remaining time).
+- What a cohort could not start by the time o_1's progress passes alpha goes back to the queue.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from fairq.cohort import CohortPlan, plan_cohort
+from fairq.decision import Decision, View
+from fairq.ranking import RankSet
+
+__all__ = ["CohortAgent"]
+
+_NONE = -1
+
+
+class CohortAgent:
+    """The agent of one worker.  Order within one ask: completions, give-back, Phase ONE, o_1, packs, Phase TWO.
+
+    Parameters:
+        free_ride: plan as `free-ride`: o_1 starts at once, and each lane ends in one of o_2 .. o_B.
+        descending: lanes run their packs in order of packing (largest first), not smallest first.
+    """
+
+    order = "largest"
+    guarded = True
+    needs_requests = True
+
+    def __init__(self, *, free_ride: bool = False, descending: bool = False) -> None:
+        self._free_ride = free_ride
+        self._descending = descending
+        self._leader = _NONE
+        self._due: int | None = None  # step count at which o_1 starts; None once it has, or without a cohort
+        self._own: deque[int] = deque()  # ranks of o_2 .. o_M not started, longest first
+        self._lanes: list[deque[int]] = []  # ids of pack requests not started, next first
+        self._lane_runs: list[int] = []  # the pack request a lane runs, or none
+
+    def heeds(self, view: View) -> bool:
+        """Only Phase TWO looks at the queue while a batch runs: once o_1 has started, up to alpha."""
+        return self._due is None and view.free > self._held_lanes() and view.max_progress <= (view.alpha or 0)
+
+    def decide(self, view: View) -> Decision:
+        """One ask, in the order of the class's docstring (Algorithm 3, lines 2 to 30)."""
+        alpha = view.alpha or 0
+        self._note_completions(view)
+        release = self._give_back(view, alpha)
+        waiting = _with_ranks(view, release)
+        empty = view.free == view.batch_size
+        plan = None
+        if empty and self._due is None:
+            plan = plan_cohort(view.ranking.sizes, waiting, view.batch_size, alpha, self._free_ride)
+            self._begin(view, plan)
+        admit = self._start_leader(view)
+        if view.max_progress <= alpha:
+            self._start_packs(admit)
+            if self._due is None:
+                self._phase_two(view, waiting, plan, admit)
+        reserve = _members(view, plan) if plan is not None and plan.leader != _NONE else ()
+        return Decision(admit, reserve, release, wake_steps=self._wake_steps(view, alpha, admit))
+
+    def _note_completions(self, view: View) -> None:
+        for lane, request in enumerate(self._lane_runs):
+            if request != _NONE and not view.is_running(request):
+                self._lane_runs[lane] = _NONE
+
+    def _give_back(self, view: View, alpha: int) -> list[int]:
+        """Step 5: at o_1's progress floor(alpha) + 1, or at its completion, the cohort's rest goes back."""
+        if self._due is not None or not view.holds_reserve():
+            return []
+        if view.is_running(self._leader) and view.progress(self._leader) <= alpha:
+            return []
+        self._own.clear()
+        self._lanes, self._lane_runs = [], []
+        return list(view.reserved)
+
+    def _begin(self, view: View, plan: CohortPlan) -> None:
+        """Phase ONE: keep the planned cohort; each lane's pack in the order in which it will run."""
+        self._own.clear()
+        self._lanes, self._lane_runs = [], []
+        if plan.leader == _NONE:
+            return
+        ids, sizes = view.ranking.ids, view.ranking.sizes
+        self._leader = ids[plan.leader]
+        self._due = view.steps + plan.delay
+        lanes: dict[int, list[int]] = {}
+        for rank, lane in zip(plan.packed, plan.lane, strict=True):
+            lanes.setdefault(lane, []).append(rank)
+        if not self._descending:
+            for pack in lanes.values():
+                pack.sort(key=lambda rank: sizes[rank])  # stable: equal sizes stay by arrival, then id
+        if self._free_ride:
+            for lane, rank in enumerate(plan.own, start=2):
+                lanes.setdefault(lane, []).append(rank)
+        else:
+            self._own.extend(plan.own)
+        self._lanes = [deque(ids[rank] for rank in lanes[lane]) for lane in sorted(lanes)]
+        self._lane_runs = [_NONE] * len(self._lanes)
+
+    def _start_leader(self, view: View) -> list[int]:
+        """o_1 starts when it is due, or when every pack has finished if that is sooner."""
+        if self._due is None:
+            return []
+        packs_done = not any(self._lanes) and all(request == _NONE for request in self._lane_runs)
+        if view.steps < self._due and not packs_done:
+            return []
+        self._due = None
+        return [self._leader]
+
+    def _start_packs(self, admit: list[int]) -> None:
+        for lane, pack in enumerate(self._lanes):
+            if pack and self._lane_runs[lane] == _NONE:
+                self._lane_runs[lane] = pack.popleft()
+                admit.append(self._lane_runs[lane])
+
+    def _phase_two(self, view: View, waiting: RankSet, plan: CohortPlan | None, admit: list[int]) -> None:
+        """Lines 22 to 29: the longest of the cohort's own and the shared queue into every slot not held."""
+        spare = view.free - len(admit) - self._held_lanes()
+        taken = _planned_ranks(plan)
+        ids = view.ranking.ids
+        shared = _next_not_in(waiting, 0, taken) if spare > 0 else _NONE
+        while spare > 0:
+            if self._own and (shared == _NONE or self._own[0] < shared):
+                admit.append(ids[self._own.popleft()])
+            elif shared != _NONE:
+                admit.append(ids[shared])
+                shared = _next_not_in(waiting, shared + 1, taken)
+            else:
+                return
+            spare -= 1
+
+    def _held_lanes(self) -> int:
+        """Lanes that have pack requests left but none running: a slot is kept for each."""
+        return sum(
+            1 for pack, request in zip(self._lanes, self._lane_runs, strict=True) if pack and request == _NONE
+        )
+
+    def _wake_steps(self, view: View, alpha: int, admit: list[int]) -> int | None:
+        """Steps to o_1's start, or to the give-back where anything is left to give."""
+        if self._due is not None:
+            return self._due - view.steps
+        if not self._own and not any(self._lanes):
+            return None
+        progress = 0 if self._leader in admit else view.progress(self._leader)
+        return alpha + 1 - progress
+
+
+def _with_ranks(view: View, released: Iterable[int]) -> RankSet:
+    """The queue with what this very ask gives back, which the view does not show yet."""
+    if not released:
+        return view.waiting
+    waiting = view.waiting.copy()
+    for request in released:
+        waiting.add(view.ranking.rank[request])
+    return waiting
+
+
+def _planned_ranks(plan: CohortPlan | None) -> frozenset[int]:
+    if plan is None or plan.leader == _NONE:
+        return frozenset()
+    return frozenset((plan.leader, *plan.own, *plan.packed))
+
+
+def _members(view: View, plan: CohortPlan) -> list[int]:
+    ids = view.ranking.ids
+    return [ids[rank] for rank in (plan.leader, *plan.own, *plan.packed)]
+
+
+def _next_not_in(waiting: RankSet, rank: int, taken: frozenset[int]) -> int:
+    rank = waiting.first_at_or_after(rank)
+    while rank in taken:
+        rank = waiting.first_at_or_after(rank + 1)
+    return rank

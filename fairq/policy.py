@@ -1,0 +1,164 @@
+"""The table of policies by name, and how a policy is made from a name, a class or an object."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairq.errors import InputError, unknown_name
+from fairq.isjl import CohortAgent
+from fairq.decision import Policy
+from fairq.rules import RULES, RuleAgent
+from fairq.validation import finite_number
+
+__all__ = ["POLICIES", "PolicyInfo", "PolicyPlan", "check_policy", "plan_policy"]
+
+_SIZES = ("tokens", "upper")
+_PACK_ORDERS = ("ascending", "descending")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInfo:
+    """A named policy.
+
+    Attributes:
+        name: what a scenario calls it.
+        summary: one sentence.
+        source: where it comes from in the paper, or "ours".
+        needs_alpha: whether it must be given a fairness budget.
+        guarded: whether it promises constraint (1).
+        options: its own keywords besides alpha.
+        size: which size it is told unless the option ``size`` says otherwise.
+    """
+
+    name: str
+    summary: str
+    source: str
+    needs_alpha: bool
+    guarded: bool
+    options: tuple[str, ...] = ("size",)
+    size: str = "tokens"
+
+
+def _rule(name: str, summary: str, source: str) -> PolicyInfo:
+    rule = RULES[name]
+    return PolicyInfo(name, summary, source, needs_alpha=rule.guard, guarded=rule.guarded)
+
+
+def _cohort(name: str, summary: str, source: str, *, packs: bool = True, size: str = "tokens") -> PolicyInfo:
+    options = ("pack_order", "size") if packs else ("size",)
+    return PolicyInfo(name, summary, source, needs_alpha=True, guarded=True, options=options, size=size)
+
+
+POLICIES: dict[str, PolicyInfo] = {
+    info.name: info
+    for info in (
+        _rule("fcfs", "first come, first served, into any free slot", "Section 2.1, Remark 2.6"),
+        _rule("fcfs-static", "first come, first served, batch by batch", "ours"),
+        _rule("fcfs-fair", "first come, first served, while the batch's progress is <= alpha", "ours"),
+        _rule("sjf", "shortest first, into any free slot", "Section 2.1, Remark 2.6"),
+        _rule("ljf", "longest first, batch by batch", "Algorithm 1"),
+        _rule("ljf-fair", "longest first, while the batch's progress is <= alpha", "Algorithm 3, Phase TWO alone"),
+        _cohort("isjl", "cohorts around the longest request, short ones packed beside it", "Algorithm 3"),
+        _cohort("robust-isjl", "isjl told upper bounds of the sizes", "Section 3.4", size="upper"),
+        _cohort("free-ride", "cohorts whose longest request never waits for a pack", "ours", packs=False),
+    )
+}
+"""Every policy by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPlan:
+    """A policy as a run uses it: its name, which sizes it is told, and how one agent is made."""
+
+    name: str
+    size: str
+    order: str
+    guarded: bool
+    make: Callable[[], Policy]
+
+
+def check_policy(name: str, alpha: float | None = None, options: Mapping[str, Any] | None = None) -> PolicyInfo:
+    """The named policy, if `alpha` and `options` suit it.
+
+    Raises:
+        InputError: an unknown name or option (the nearest known one is named), a policy that needs
+            alpha and gets none, an alpha that is negative or no finite number, a value not allowed.
+
+    >>> check_policy("isjl", 50.0).source
+    'Algorithm 3'
+    """
+    if name not in POLICIES:
+        raise unknown_name("policy", name, POLICIES)
+    info = POLICIES[name]
+    if alpha is not None:
+        finite_number("alpha", alpha, at_least=0)
+    elif info.needs_alpha:
+        raise InputError(f"policy {name!r} needs alpha, the fairness budget in tokens (a finite number >= 0)")
+    for option, value in (options or {}).items():
+        if option not in info.options:
+            raise unknown_name(f"option of policy {name!r}", option, ["alpha", *info.options])
+        allowed = _SIZES if option == "size" else _PACK_ORDERS
+        if value not in allowed:
+            raise InputError(f"{option} is {value!r}: it must be one of {', '.join(map(repr, allowed))}")
+    return info
+
+
+def plan_policy(policy: Any, alpha: float | None, options: Mapping[str, Any]) -> PolicyPlan:
+    """How to make the agents of a run.
+
+    Parameters:
+        policy: a name of `POLICIES`, a class (made once a worker with `options`), or an object
+            (copied deeply once a worker); the latter two with ``decide(view)``.
+        alpha: fairness budget in tokens, or None.
+        options: the policy's own keywords, and ``size``.
+
+    Raises:
+        InputError: as `check_policy`; something without ``decide``; a class that refuses `options`.
+    """
+    if isinstance(policy, str):
+        info = check_policy(policy, alpha, options)
+        size = options.get("size", info.size)
+        make = _maker(policy, options)
+        return PolicyPlan(policy, size, make().order, info.guarded, make)  # type: ignore[attr-defined]
+    if alpha is not None:
+        finite_number("alpha", alpha, at_least=0)
+    return _own_policy(policy, options)
+
+
+def _maker(name: str, options: Mapping[str, Any]) -> Callable[[], Policy]:
+    if name in RULES:
+        return lambda: RuleAgent(RULES[name])
+    descending = options.get("pack_order", "ascending") == "descending"
+    return lambda: CohortAgent(free_ride=name == "free-ride", descending=descending)
+
+
+def _own_policy(policy: Any, options: Mapping[str, Any]) -> PolicyPlan:
+    options = dict(options)
+    size = options.pop("size", "tokens")
+    if size not in _SIZES:
+        raise InputError(f"size is {size!r}: it must be one of {', '.join(map(repr, _SIZES))}")
+    is_class = isinstance(policy, type)
+    name = policy.__name__ if is_class else type(policy).__name__
+    if not callable(getattr(policy, "decide", None)):
+        raise InputError(f"policy {name!r} has no method decide(view): it must be a name, or have one")
+    if not is_class and options:
+        raise InputError(f"policy {name!r} is an object: the options {sorted(options)} go to its class")
+
+    def make() -> Policy:
+        if not is_class:
+            return copy.deepcopy(policy)  # type: ignore[no-any-return]
+        try:
+            return policy(**options)  # type: ignore[no-any-return]
+        except TypeError as error:
+            raise InputError(f"policy {name!r} cannot be made with the options {options}: {error}") from error
+
+    order = getattr(policy, "order", "arrival")
+    return PolicyPlan(name, size, order, bool(getattr(policy, "guarded", False)), make)
+
+
+def policy_names() -> Sequence[str]:
+    """The names of all policies, sorted."""
+    return sorted(POLICIES)

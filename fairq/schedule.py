@@ -1,0 +1,85 @@
+"""The one schedule: a table of stays, which every engine returns and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+__all__ = ["Ledger", "Schedule"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Schedule:
+    """Stays of requests on workers, one a request as long as service is not paused; arrays of equal length.
+
+    Attributes:
+        request: request id.
+        worker: index of its worker.
+        start_step: the worker's step count at which it was admitted.
+        steps: steps it was in service (its progress at the end of the run).
+        start: time of admission, in the clock's unit.
+        finish: time of completion; NaN where the run ended before it.
+    """
+
+    request: NDArray[np.int64]
+    worker: NDArray[np.int64]
+    start_step: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    start: NDArray[np.float64]
+    finish: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.request)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The stays as a table, a row each, ordered by request."""
+        return pd.DataFrame({name: getattr(self, name) for name in self.__slots__})
+
+
+class Ledger:
+    """Where workers write a schedule down while it happens: columns by request id."""
+
+    __slots__ = ("arrival", "finish", "start", "start_step", "steps", "tokens", "worker")
+
+    def __init__(self, tokens: NDArray[np.int64], arrival: NDArray[np.float64]) -> None:
+        count = len(tokens)
+        self.tokens: list[int] = tokens.tolist()
+        self.arrival: list[float] = arrival.tolist()
+        self.worker = [-1] * count
+        self.start_step = [-1] * count
+        self.steps = [0] * count
+        self.start = [nan] * count
+        self.finish = [nan] * count
+
+    def enter(self, request: int, worker: int, step: int, now: float) -> None:
+        """`request` is admitted by `worker` at its step count `step`."""
+        self.worker[request] = worker
+        self.start_step[request] = step
+        self.start[request] = now
+
+    def leave(self, request: int, now: float) -> None:
+        """`request` has processed all of its tokens."""
+        self.steps[request] = self.tokens[request]
+        self.finish[request] = now
+
+    def interrupt(self, request: int, progress: int) -> None:
+        """The run ends while `request` is in service."""
+        self.steps[request] = progress
+
+    def schedule(self) -> Schedule:
+        """The stays written so far."""
+        worker = np.array(self.worker, dtype=np.int64)
+        request = np.flatnonzero(worker >= 0)
+        return Schedule(
+            request=request,
+            worker=worker[request],
+            start_step=np.array(self.start_step, dtype=np.int64)[request],
+            steps=np.array(self.steps, dtype=np.int64)[request],
+            start=np.array(self.start, dtype=np.float64)[request],
+            finish=np.array(self.finish, dtype=np.float64)[request],
+        )

@@ -1,0 +1,208 @@
+"""One run: a workload, a policy, a pool; and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import floor, inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from fairq.account import account
+from fairq.check import check_result
+from fairq.cost import Cost, StepTime, resolve_clock
+from fairq.errors import InputError, RecordError, unknown_name
+from fairq.policy import plan_policy
+from fairq.pool import Pool
+from fairq.ranking import Ranking, order_keys
+from fairq.schedule import Ledger, Schedule
+from fairq.validation import finite_number, whole_number
+from fairq.workload import Workload
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Result", "simulate"]
+
+_RECORDS = ("summary", "requests", "segments")
+_LARGEST_SUM = 2**62  # integer sums of the account stay below this, so 64 bits hold them
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A run and what it amounts to.
+
+    Attributes:
+        summary: counts, money, fairness, utilisation and quantiles, by name.
+        schedule: the stays that the engine returned; None where ``record="summary"``.
+        workload, policy, options, alpha, workers, batch_size, clock, cost, until: what was run.
+        guarded: whether the policy promises constraint (1).
+        record: ``"summary"``, ``"requests"`` or ``"segments"``: which tables are kept.
+    """
+
+    summary: pd.Series
+    schedule: Schedule | None
+    workload: Workload
+    policy: str
+    options: Mapping[str, Any]
+    alpha: float | None
+    workers: int
+    batch_size: int
+    clock: StepTime
+    cost: Cost
+    until: float | None
+    guarded: bool
+    record: str
+    _tables: Mapping[str, pd.DataFrame] = field(repr=False)
+
+    @property
+    def requests(self) -> pd.DataFrame:
+        """A row per request: when it arrived, started and finished, what it waited, paid and caused.
+
+        Raises:
+            RecordError: the run kept the summary alone.
+        """
+        return self._table("requests")
+
+    @property
+    def segments(self) -> pd.DataFrame:
+        """A row per constant stretch of one worker: time, steps, batch, progress before its first step.
+
+        Raises:
+            RecordError: the run did not keep it.
+        """
+        return self._table("segments")
+
+    def check(self) -> None:
+        """Raise if the tables break an invariant, naming the rule.
+
+        Capacity, contiguity, release, conservation, a promised constraint (1), the count of
+        violations and the cost identity of Theorem 5.1, from the tables alone.
+
+        Raises:
+            CheckError: a rule is broken.
+            RecordError: the run kept no table to check.
+        """
+        check_result(self)
+
+    def plot_schedule(self, ax: Axes | None = None, worker: int = 0) -> Axes:
+        """Draw one worker's lanes against time, coloured by progress, as the paper's Figures 1 to 3."""
+        from fairq.drawing import plot_schedule  # drawing loads matplotlib, which a run does not need
+
+        return plot_schedule(self, ax=ax, worker=worker)
+
+    def _table(self, name: str) -> pd.DataFrame:
+        if name not in self._tables:
+            raise RecordError(f"{name} was not recorded: record is {self.record!r}, it needs {name!r}")
+        return self._tables[name]
+
+
+def simulate(
+    workload: Workload,
+    policy: Any,
+    *,
+    alpha: float | None = None,
+    workers: int = 1,
+    batch_size: int,
+    dispatch: str = "central",
+    clock: str | StepTime = "token",
+    cost: Cost | None = None,
+    until: float | None = None,
+    record: str = "requests",
+    seed: int = 0,
+    **options: Any,
+) -> Result:
+    """Serve `workload` under `policy` and account for it.
+
+    Parameters:
+        workload: requests with arrivals in the clock's unit of time.
+        policy: a name (see ``fairq policies``), a class or an object with ``decide(view)``.
+        alpha: fairness budget of constraint (1) in tokens, any real >= 0; its floor is what counts.
+        workers: G, workers of the pool.
+        batch_size: B, requests that a worker runs at once.
+        dispatch: ``"central"``: one queue, from which all workers draw.
+        clock: ``"token"`` (a step is the unit of time), ``"cost"`` (c and tau of `cost`, read as
+            seconds) or a `StepTime`.
+        cost: money; None is the baseline of the paper's Section 5.2.
+        until: stop then, in the clock's unit; None serves everything.
+        record: tables to keep: ``"summary"`` none, ``"requests"`` that one, ``"segments"`` both.
+        seed: root of the random streams; no policy or dispatcher of this version draws from them.
+        options: the policy's own keywords, and ``size`` ("tokens" or "upper": what it is told).
+
+    Raises:
+        InputError: a value that is not allowed; the message names it.
+        PolicyError: the policy gave an answer that cannot be carried out.
+
+    >>> import fairq
+    >>> workload = fairq.Workload.from_arrays(tokens=[4, 4, 2, 2])
+    >>> result = fairq.simulate(workload, "isjl", alpha=2, batch_size=3)
+    >>> result.summary["makespan"]  # the optimum is 4: Theorem 3.19 claims at most 4/3 of it
+    6.0
+    >>> result.check()
+    """
+    cost = _checked_cost(cost)
+    law = resolve_clock(clock, cost)
+    plan = plan_policy(policy, alpha, options)
+    workers = whole_number("workers", workers, at_least=1)
+    batch_size = whole_number("batch_size", batch_size, at_least=1)
+    whole_number("seed", seed, at_least=0)
+    _check_choices(workload, dispatch, clock, until, record)
+    budget = None if alpha is None else floor(alpha)
+    size = workload.upper if plan.size == "upper" else workload.tokens
+    ledger = Ledger(workload.tokens, workload.arrival)
+    pool = Pool(
+        [plan.make() for _ in range(workers)],
+        name=plan.name,
+        batch_size=batch_size,
+        law=law,
+        alpha=budget,
+        ranking=Ranking(plan.order, size, workload.arrival),
+        by_arrival=order_keys("arrival", size, workload.arrival).tolist(),
+        ledger=ledger,
+        until=inf if until is None else until,
+    )
+    schedule = pool.run()
+    books = account(
+        schedule, workload, workers=workers, batch_size=batch_size, clock=law, cost=cost, alpha=budget, until=until
+    )
+    tables = {"requests": books.requests, "segments": books.segments}
+    kept = {name: tables[name] for name in _RECORDS[1 : _RECORDS.index(record) + 1]}
+    return Result(
+        summary=books.summary, schedule=schedule if kept else None, workload=workload, policy=plan.name,
+        options=dict(options), alpha=alpha, workers=workers, batch_size=batch_size, clock=law, cost=cost,
+        until=until, guarded=plan.guarded, record=record, _tables=kept,
+    )  # fmt: skip
+
+
+def _checked_cost(cost: Cost | None) -> Cost:
+    if cost is None:
+        return Cost()
+    if not isinstance(cost, Cost):
+        raise InputError(f"cost is {cost!r}: it must be a fairq.Cost")
+    return cost
+
+
+def _check_choices(
+    workload: Workload, dispatch: str, clock: str | StepTime, until: float | None, record: str
+) -> None:
+    if not isinstance(workload, Workload):
+        raise InputError(f"workload is {type(workload).__name__}: it must be a fairq.Workload")
+    if dispatch != "central":
+        raise unknown_name("dispatch", dispatch, ["central"])
+    if record not in _RECORDS:
+        raise unknown_name("record", record, _RECORDS)
+    if until is not None:
+        finite_number("until", until, at_least=0)
+    if clock == "token" and workload.time_unit == "s":
+        raise InputError(
+            "the workload's arrivals are in seconds, but clock is 'token': give a clock in seconds, "
+            "'cost' or fairq.StepTime(c=, b=, tau=)"
+        )
+    tokens = workload.tokens
+    if len(tokens) and float(tokens.sum()) * float(tokens.max()) * 2 > _LARGEST_SUM:
+        raise InputError(
+            f"the workload has {int(np.sum(tokens))} tokens in requests of up to {int(tokens.max())}: "
+            f"their product must stay below {_LARGEST_SUM // 2}, or sums of tokens squared overflow"
+        )

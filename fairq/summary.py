@@ -1,0 +1,117 @@
+"""The summary of a run: counts, money, fairness, and quantiles of the four latencies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairq.cost import Cost
+from fairq.stretches import Stretches
+
+__all__ = ["LATENCIES", "QUANTILES", "quantile", "summarise"]
+
+LATENCIES = ("latency", "wait", "ttft", "tpot")
+QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+
+
+def quantile(values: NDArray[np.float64], p: float) -> float:
+    """The ceil(n·p)-th smallest of n values (numpy's ``inverted_cdf``); NaN of none.
+
+    >>> quantile(np.array([4.0, 1.0, 3.0, 2.0]), 0.5)
+    2.0
+    """
+    return float(np.quantile(values, p, method="inverted_cdf")) if len(values) else np.nan
+
+
+def summarise(
+    requests: pd.DataFrame,
+    segments: pd.DataFrame,
+    stretches: Stretches,
+    *,
+    workers: int,
+    batch_size: int,
+    cost: Cost,
+    alpha: int | None,
+    until: float | None,
+    billed: NDArray[np.int64],
+) -> pd.Series:
+    """The summary's names and values, in the order of the documentation.
+
+    Whole numbers stay whole; a mean of nothing is NaN.
+    """
+    makespan = _makespan(requests, until)
+    tokens = int(requests["progress"].sum())
+    completed = requests["completed"].to_numpy()
+    parts: dict[str, Any] = _counts(requests, until)
+    parts |= {"tokens": tokens, "makespan": makespan, "busy_steps": int(stretches.steps.sum())}
+    parts["throughput"] = _ratio(tokens, makespan)
+    parts["revenue"] = cost.price * int(billed[completed].sum())
+    parts |= _money(requests, stretches, cost, workers * makespan)
+    parts["profit"] = parts["revenue"] - parts["cost"] - np.nan_to_num(parts["cost_workers"])
+    parts |= _fairness(stretches, alpha)
+    duration = (segments["end"] - segments["start"]).to_numpy()
+    slots = float((duration * segments["batch"].to_numpy()).sum())
+    parts["utilisation"] = _ratio(slots, workers * batch_size * makespan)
+    parts["busy_fraction"] = _ratio(float(duration.sum()), workers * makespan)
+    for metric in LATENCIES:
+        parts |= _latency(metric, requests[metric].to_numpy())
+    one_token = completed & np.isnan(requests["tpot"].to_numpy())
+    parts["tpot_undefined"] = int(one_token.sum())
+    return pd.Series(parts, dtype=object, name="summary")
+
+
+def _counts(requests: pd.DataFrame, until: float | None) -> dict[str, Any]:
+    arrived = len(requests) if until is None else int((requests["arrival"] <= until).sum())
+    completed = int(requests["completed"].sum())
+    started = int((requests["worker"] >= 0).sum())
+    return {
+        "arrived": arrived,
+        "completed": completed,
+        "running_end": started - completed,
+        "queued_end": arrived - started,
+    }
+
+
+def _makespan(requests: pd.DataFrame, until: float | None) -> float:
+    """Last completion less first arrival, or `until` less first arrival; NaN if nobody arrived by then."""
+    first = requests["arrival"].min()
+    last = requests["finish"].max() if until is None else until
+    return float(last - first) if last >= first else np.nan
+
+
+def _money(requests: pd.DataFrame, stretches: Stretches, cost: Cost, worker_time: float) -> dict[str, float]:
+    """Theorem 5.1: cost = tau·Q + c·T + tau·E, with Q over the tokens processed."""
+    progress = requests["progress"].to_numpy()
+    intrinsic = cost.tau * int((progress * (progress + 1) // 2).sum())
+    time = cost.c * int(stretches.steps.sum())
+    externality = int((stretches.externality * stretches.steps).sum())
+    return {
+        "cost": intrinsic + time + cost.tau * externality,
+        "cost_intrinsic": intrinsic,
+        "cost_time": time,
+        "cost_externality": cost.tau * externality,
+        "cost_workers": cost.worker * worker_time,
+    }
+
+
+def _fairness(stretches: Stretches, alpha: int | None) -> dict[str, Any]:
+    steps, extent = stretches.steps, stretches.extent
+    return {
+        "externality": int((stretches.externality * steps).sum()),
+        "mean_extent": _ratio(int((extent * steps).sum()), int(steps.sum())),
+        "max_extent": int(extent.max()) if len(extent) else 0,
+        "violations": np.nan if alpha is None else int(steps[extent > alpha].sum()),
+    }
+
+
+def _latency(metric: str, column: NDArray[np.float64]) -> dict[str, float]:
+    values = column[~np.isnan(column)]
+    parts = {f"{metric}_mean": float(values.mean()) if len(values) else np.nan}
+    return parts | {f"{metric}_{name}": quantile(values, p) for name, p in QUANTILES.items()}
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else np.nan

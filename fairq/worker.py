@@ -1,0 +1,193 @@
+"""A worker: at most B requests in lockstep, a token each per step, and the SimPy process that runs them.
+
+Between two events the batch does not change, so n steps are one event.  With k the worker's step
+count and k_i the count at which request i was admitted, its progress is k − k_i and it finishes at
+count k_i + o_i.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from heapq import heappop, heappush
+from math import inf, nan, sqrt
+from typing import Any
+
+from fairq.calendar import Alarm, Calendar
+from fairq.cost import StepTime, max_feature
+from fairq.schedule import Ledger
+from fairq.waiting import Queue
+
+__all__ = ["Worker"]
+
+
+class Worker:
+    """One worker of the pool: its batch, its step count and its clock.
+
+    Boundary times are ``base + law.of(N, K1, K2)``: base is when the worker last began to run after
+    an idle gap, and N, K1, K2 are counted since, in whole numbers; never a running sum of floats.
+
+    Attributes:
+        steps: steps run since the beginning of the run.
+        running: request id -> the step count at which it was admitted, in order of admission.
+        reserved: ids kept for this worker (the values mean nothing; a dict keeps their order).
+    """
+
+    __slots__ = (
+        "_base", "_finishes", "_flat", "_k1", "_k2", "_left_at", "_n", "_starts", "alarm", "alpha",
+        "arrival", "batch_size", "calendar", "index", "law", "ledger", "queue", "reserved", "running",
+        "steps", "tokens",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        calendar: Calendar,
+        index: int,
+        *,
+        batch_size: int,
+        law: StepTime,
+        alpha: int | None,
+        queue: Queue,
+        ledger: Ledger,
+    ) -> None:
+        self.calendar = calendar
+        self.index = index
+        self.batch_size = batch_size
+        self.law = law
+        self.alpha = alpha
+        self.queue = queue
+        self.ledger = ledger
+        self.tokens = ledger.tokens
+        self.arrival = ledger.arrival
+        self.steps = 0
+        self.running: dict[int, int] = {}
+        self.reserved: dict[int, None] = {}
+        self.alarm = Alarm(calendar)
+        self._finishes: list[tuple[int, int]] = []  # heap of (step count at completion, request)
+        self._starts: deque[tuple[int, int]] = deque()  # (step count at admission, request), some completed
+        self._flat = law.b == law.tau == 0  # every step takes c: K1 and K2 are not needed for the clock
+        self._base = nan
+        self._left_at = nan  # the boundary at which the batch last became empty
+        self._n = self._k1 = self._k2 = 0
+
+    def run(self, closed: Callable[[Worker], None]) -> Generator[Any, Any, None]:
+        """The worker's process: at each completion, close the boundary and say so."""
+        while True:
+            yield self.alarm
+            self._complete()
+            closed(self)
+
+    def admit(self, request: int) -> None:
+        """Let `request` join the batch at the boundary at which the worker stands."""
+        now = self.calendar.now
+        if not self.running and now != self._left_at:  # after an idle gap the clock begins anew
+            self._base = now
+            self._n = self._k1 = self._k2 = 0
+        self.running[request] = self.steps
+        self._starts.append((self.steps, request))
+        heappush(self._finishes, (self.steps + self.tokens[request], request))
+        self.ledger.enter(request, self.index, self.steps, now)
+
+    def max_progress(self) -> int:
+        """The largest progress in the batch in tokens; 0 for an empty batch."""
+        if not self.running:
+            return 0
+        return self.steps - self._oldest()
+
+    def stands_at(self, now: float) -> bool:
+        """Whether the worker is not inside a step at `now`; if so, its count is brought up to it."""
+        if not self.running:
+            return True
+        whole = self._steps_by(now)
+        if self._time_after(whole) != now:
+            return False
+        self._advance(whole)
+        return True
+
+    def boundary_from(self, time: float) -> float:
+        """The time of this running worker's first boundary at or after `time`, the batch unchanged."""
+        whole = self._steps_by(time)
+        reached = self._time_after(whole)
+        return reached if reached >= time else self._time_after(whole + 1)
+
+    def boundary_of(self, step: int) -> float:
+        """The time at which this worker's step count becomes `step`, the batch unchanged."""
+        return self._time_after(step - self.steps)
+
+    def set_alarm(self) -> None:
+        """Ring at the next completion."""
+        self.alarm.set(self._time_after(self._to_completion()) if self.running else inf)
+
+    def stop(self, until: float) -> None:
+        """Count the whole steps that ended by `until` and write down how far each request came."""
+        if self.running:
+            self._advance(self._steps_by(until))
+        for request, start in self.running.items():
+            self.ledger.interrupt(request, self.steps - start)
+
+    def _complete(self) -> None:
+        self._advance(self._to_completion())
+        now = self.calendar.now
+        finishes = self._finishes
+        while finishes and finishes[0][0] == self.steps:
+            request = heappop(finishes)[1]
+            del self.running[request]
+            self.ledger.leave(request, now)
+        if not self.running:
+            self._starts.clear()
+            self._left_at = now
+
+    def _to_completion(self) -> int:
+        return self._finishes[0][0] - self.steps
+
+    def _oldest(self) -> int:
+        """Least step count at admission in the (nonempty) batch."""
+        starts, running = self._starts, self.running
+        while starts[0][1] not in running:
+            starts.popleft()
+        return starts[0][0]
+
+    def _advance(self, steps: int) -> None:
+        if steps == 0:
+            return
+        if not self._flat:
+            batch = len(self.running)
+            self._k1 += steps * batch
+            self._k2 += max_feature(steps, batch, self.steps - self._oldest() + 1)
+        self._n += steps
+        self.steps += steps
+
+    def _time_after(self, steps: int) -> float:
+        """The boundary `steps` from the last one counted, the batch unchanged."""
+        if self._flat:
+            return self._base + self.law.c * (self._n + steps)
+        batch = len(self.running)
+        k2 = self._k2 + max_feature(steps, batch, self.steps - self._oldest() + 1)
+        elapsed: float = self.law.of(self._n + steps, self._k1 + steps * batch, k2)
+        return self._base + elapsed
+
+    def _steps_by(self, time: float) -> int:
+        """Whole steps finished by `time`, at most up to the next completion.
+
+        The positive root of the clock's quadratic in the number of steps, rounded down and then
+        checked against both neighbours: only the clock itself decides.
+        """
+        limit = self._to_completion()
+        whole = min(max(self._root(time), 0), limit)
+        while whole > 0 and self._time_after(whole) > time:
+            whole -= 1
+        while whole < limit and self._time_after(whole + 1) <= time:
+            whole += 1
+        return whole
+
+    def _root(self, time: float) -> int:
+        law = self.law
+        if self._flat:
+            return int((time - self._base) / law.c) - self._n
+        batch = len(self.running)
+        square = law.tau * batch / 2
+        linear = law.c + law.b * batch + law.tau * batch * (self.steps - self._oldest() + 0.5)
+        left = time - self._time_after(0)
+        if left <= 0:
+            return 0
+        return int(2 * left / (linear + sqrt(linear * linear + 4 * square * left)))
