@@ -1,0 +1,125 @@
+"""What the tables of a scenario are built from, and how a bad field is put in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from fairq.errors import InputError, unknown_name
+from fairq.validation import finite_number, whole_number
+
+__all__ = ["Amount", "Count", "Part", "Seed", "explain", "inside"]
+
+
+class Part(BaseModel):
+    """A table of a scenario: frozen, and a field that it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_fields(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and cls.model_config.get("extra") == "forbid":
+            for key in data:
+                if key not in cls.model_fields:
+                    raise PydanticCustomError(
+                        "fairq_unknown", "{key}", {"key": str(key), "known": list(cls.model_fields)}
+                    )
+        return data
+
+
+def inside(check: Callable[..., Any], *arguments: Any) -> Any:
+    """`check(*arguments)`; its `InputError` begins with the name of a field inside this one."""
+    try:
+        return check(*arguments)
+    except InputError as error:
+        raise PydanticCustomError("fairq_inside", "{text}", {"text": str(error)}) from None
+
+
+def _whole(at_least: int) -> Callable[[Any], Any]:
+    return lambda value: _same_words(whole_number, value, at_least)
+
+
+def _amount(at_least: float) -> Callable[[Any], Any]:
+    return lambda value: _same_words(finite_number, value, at_least)
+
+
+def _same_words(check: Callable[..., Any], value: Any, at_least: float) -> Any:
+    """Check `value`; what is allowed goes on to `explain`, which knows the field's dotted name."""
+    try:
+        return check("", value, at_least=at_least)
+    except InputError as error:
+        allowed = str(error).rpartition(": it must be ")[2]
+        raise PydanticCustomError("fairq_allowed", "{allowed}", {"allowed": allowed}) from None
+
+
+Seed = Annotated[int, BeforeValidator(_whole(0)), Field(ge=0)]
+"""A whole number >= 0."""
+
+Count = Annotated[int, BeforeValidator(_whole(1)), Field(ge=1)]
+"""A whole number >= 1 (8.0 counts as 8, text and truth values do not)."""
+
+Amount = Annotated[float, BeforeValidator(_amount(0)), Field(ge=0)]
+"""A finite number >= 0."""
+
+
+def explain(error: ValidationError, source: str, overrides: Mapping[str, str]) -> InputError:
+    """The first problem of `error` in one line: source, dotted field, value, what is allowed."""
+    problems = error.errors(include_url=False)
+    first = problems[0]
+    # A tag of a union is written <tag>, so that it can be told from a field and left out.
+    field = ".".join(str(part) for part in first["loc"] if not str(part).startswith("<"))
+    if first["type"] == "fairq_unknown":
+        key = first["ctx"]["key"]
+        field = f"{field}.{key}" if field else key
+        line = str(unknown_name("field", field, [])).partition(": ")[0]
+        line += ": " + str(unknown_name("field", key, first["ctx"]["known"])).partition(": ")[2]
+    else:
+        line = _line(first, field)
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return InputError(f"{source}{_origin(field, overrides)}: {line}{more}")
+
+
+def _line(problem: Any, field: str) -> str:
+    kind, context, message = problem["type"], problem.get("ctx", {}), problem["msg"]
+    if kind == "fairq_inside":
+        return f"{field}.{message}"
+    if kind == "value_error":
+        text = str(context["error"])
+        return f"{field}: {text}" if field else text
+    if kind == "missing":
+        return f"{field} is missing: it must be given"
+    allowed = _ALLOWED[kind].format_map(context) if kind in _ALLOWED else message
+    for prefix in ("Input should be ", "String should ", "Tuple should "):
+        allowed = allowed.removeprefix(prefix)
+    return f"{field or 'the scenario'} is {_short(problem['input'])}: it must be {allowed}"
+
+
+_ALLOWED = {
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "dict_type": "a table",
+    "tuple_type": "a list",
+    "string_type": "text",
+    "too_short": "a list of at least {min_length} value(s)",
+    "string_too_short": "text of at least {min_length} character(s)",
+    "string_pattern_mismatch": "text of letters, digits, spaces and . _ + - that begins with a letter or digit",
+    "literal_error": "{expected}",
+    "fairq_allowed": "{allowed}",
+}
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _origin(field: str, overrides: Mapping[str, str]) -> str:
+    """The --set assignment that made the field, if one did."""
+    for path, assignment in overrides.items():
+        if field == path or field.startswith(f"{path}."):
+            return f" (--set {assignment})"
+    return ""

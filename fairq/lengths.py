@@ -1,0 +1,155 @@
+"""Request lengths from any distribution of scipy.stats, by its own name and parameters.
+
+A length is one uniform turned by the inverse distribution function, so two laws drawn
+from the same stream share random numbers: a longer-tailed law gives the same request a
+longer length.  scipy.stats takes a while to load and is loaded when first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairq.errors import InputError, unknown_name
+from fairq.validation import finite_number
+from fairq.workload import MAX_TOKENS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["LengthLaw"]
+
+
+@dataclass(frozen=True)
+class LengthLaw:
+    """A law of request lengths: a scipy.stats distribution, if wanted conditioned on [lo, hi].
+
+    Values are rounded to the nearest whole token, at least 1.
+
+    Parameters:
+        dist: the distribution's name in scipy.stats, such as ``"randint"``, ``"gamma"``, ``"lognorm"``.
+        parameters: its shape parameters by their scipy names, and `loc` and `scale` where it has them.
+        truncate: ``(lo, hi)`` in tokens: the law given that its value lies in [lo, hi], both
+            included.  The mass outside is spread over the inside in proportion, not moved to the ends.
+
+    Raises:
+        InputError: an unknown distribution or parameter (the nearest is named), a missing or
+            forbidden parameter value, `truncate` not two numbers lo <= hi, or no mass between them.
+
+    >>> LengthLaw("randint", {"low": 1, "high": 1001}).tokens(np.array([0.0005, 0.25, 0.9999])).tolist()
+    [1, 250, 1000]
+    >>> LengthLaw("randint", {"low": 1, "high": 1001}, truncate=(11, 20)).tokens(np.array([0.05, 0.95])).tolist()
+    [11, 20]
+    """
+
+    dist: str
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    truncate: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        law = _distribution(self.dist)
+        object.__setattr__(self, "parameters", _checked_parameters(law, self.dist, self.parameters))
+        low, _ = law(**self.parameters).support()
+        if np.isnan(low):
+            raise InputError(
+                f"dist is {self}: scipy.stats does not allow these parameters for {self.dist!r} "
+                f"(see scipy.stats.{self.dist})"
+            )
+        if self.truncate is not None:
+            object.__setattr__(self, "truncate", _checked_bounds(self.truncate))
+            if not self._mass() > 0:
+                raise InputError(f"truncate is {list(self.truncate)!r}: {self} has no mass there")
+
+    def __str__(self) -> str:
+        return f"{self.dist}({', '.join(f'{name}={value!r}' for name, value in self.parameters.items())})"
+
+    def tokens(self, uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Whole lengths, one for each uniform (strictly inside (0, 1)), in their order.
+
+        Raises:
+            InputError: a drawn value is not finite, not positive, or beyond 100,000,000 tokens.
+        """
+        values = np.asarray(self._quantiles(uniforms), dtype=np.float64)
+        bad = ~((values > 0) & (values <= MAX_TOKENS))
+        if bad.any():
+            raise InputError(
+                f"the law {self} drew {float(values[bad.argmax()])!r}: a length must be > 0 and at most "
+                f"{MAX_TOKENS:,} tokens (truncate = [lo, hi] conditions a law on a range)"
+            )
+        return np.maximum(np.rint(values), 1).astype(np.int64)
+
+    def _quantiles(self, uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
+        law = _distribution(self.dist)(**self.parameters)
+        if self.truncate is None:
+            return np.asarray(law.ppf(uniforms))
+        low, high = self.truncate
+        below, above = self._tail(law.cdf), self._tail(law.sf)
+        # From the nearer tail: 1 - tail would lose the digits that tell far-out values apart.
+        if below[0] <= 0.5:
+            values = law.ppf(below[0] + uniforms * (below[1] - below[0]))
+        else:
+            values = law.isf(above[0] - uniforms * (above[0] - above[1]))
+        return np.clip(values, low, high)  # against the last bit of ppf alone: the law is conditioned above
+
+    def _tail(self, function: Any) -> tuple[float, float]:
+        """`function` (cdf or sf) just below lo and at hi, so that a discrete law includes lo."""
+        if self.truncate is None:
+            raise TypeError("a law without truncate has no tails to cut")
+        low, high = self.truncate
+        start = np.nextafter(low, -np.inf) if _is_discrete(_distribution(self.dist)) else low
+        return float(function(start)), float(function(high))
+
+    def _mass(self) -> float:
+        law = _distribution(self.dist)(**self.parameters)
+        below, above = self._tail(law.cdf), self._tail(law.sf)
+        return below[1] - below[0] if below[0] <= 0.5 else above[0] - above[1]
+
+
+def _is_discrete(law: Any) -> bool:
+    import scipy.stats
+
+    return isinstance(law, scipy.stats.rv_discrete)
+
+
+def _distribution(name: Any) -> Any:
+    """The distribution object of scipy.stats that `name` names."""
+    import scipy.stats
+
+    kinds = (scipy.stats.rv_continuous, scipy.stats.rv_discrete)
+    found = getattr(scipy.stats, name, None) if isinstance(name, str) else None
+    if isinstance(found, kinds):
+        return found
+    known = [key for key, value in vars(scipy.stats).items() if isinstance(value, kinds)]
+    near = get_close_matches(str(name), known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise InputError(
+        f"dist is {name!r}: {hint}It must be the name of a continuous or discrete distribution of scipy.stats"
+    )
+
+
+def _checked_parameters(law: Any, dist: str, given: Mapping[str, Any]) -> dict[str, float]:
+    """`given` as finite numbers, whole ones as ints (discrete laws want those), names checked."""
+    shapes = [name.strip() for name in law.shapes.split(",")] if law.shapes else []
+    known = [*shapes, "loc"] if _is_discrete(law) else [*shapes, "loc", "scale"]
+    for name in given:
+        if name not in known:
+            raise unknown_name(f"parameter of {dist}", name, known)
+    missing = [name for name in shapes if name not in given]
+    if missing:
+        raise InputError(f"{missing[0]} is missing: {dist!r} needs {', '.join(shapes)}")
+    numbers = {name: finite_number(name, value) for name, value in given.items()}
+    return {name: int(value) if value.is_integer() else value for name, value in numbers.items()}
+
+
+def _checked_bounds(bounds: Any) -> tuple[float, float]:
+    """`bounds` as two finite numbers lo <= hi, hi at least one token."""
+    if not isinstance(bounds, (list, tuple)) or len(bounds) != 2:
+        raise InputError(f"truncate is {bounds!r}: it must be [lo, hi], two numbers of tokens")
+    low, high = (finite_number(f"truncate.{i}", bound) for i, bound in enumerate(bounds))
+    if low > high or high < 1:
+        raise InputError(f"truncate is {list(bounds)!r}: it must be [lo, hi] with lo <= hi and hi >= 1")
+    return low, high
