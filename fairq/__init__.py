@@ -1,6 +1,25 @@
 """fairq: batched LLM serving as a queueing system, simulated step by step in time."""
 
 from fairq.cost import Cost, StepTime
+from fairq.decision import Decision, Policy, View
 from fairq.errors import CheckError, FairqError, InputError, PolicyError, RecordError
+from fairq.schedule import Schedule
+from fairq.simulate import Result, simulate
+from fairq.workload import Workload
 
-__all__ = ["CheckError", "Cost", "FairqError", "InputError", "PolicyError", "RecordError", "StepTime"]
+__all__ = [
+    "CheckError",
+    "Cost",
+    "Decision",
+    "FairqError",
+    "InputError",
+    "Policy",
+    "PolicyError",
+    "RecordError",
+    "Result",
+    "Schedule",
+    "StepTime",
+    "View",
+    "Workload",
+    "simulate",
+]
