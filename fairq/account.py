@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +81,7 @@ def segments_table(stretches: Stretches) -> pd.DataFrame:
 
 
 def requests_table(schedule: Schedule, workload: Workload, stretches: Stretches) -> pd.DataFrame:
-    """A row per request of the workload, in request order; NaN (−1 for whole numbers) where it has not come to it."""
+    """A row per request of the workload, in request order; NaN, or −1, where it has not come to it."""
     count = len(workload)
     worker, start_step = np.full(count, -1), np.full(count, -1)
     progress = np.zeros(count, dtype=np.int64)
@@ -131,7 +132,7 @@ def externality_paid(stretches: Stretches) -> Ints:
 
     Since m_i counts from the stay's own start, this is the sum of (start − oldest start in the batch).
     """
-    lead = _at_points(stretches, stretches.oldest * stretches.steps)
+    lead = _sums_before(stretches, stretches.oldest * stretches.steps)
     steps = stretches.end - stretches.begin
     return stretches.begin * steps - (lead(stretches.end) - lead(stretches.begin))
 
@@ -154,19 +155,19 @@ def externality_caused(stretches: Stretches) -> Floats:
     previous_end = np.concatenate(([0], end[:-1]))
     piece_from = np.where(np.arange(len(end)) == leader, eldest_from, np.maximum(eldest_from, previous_end))
     piece_to = np.maximum(end, piece_from)
-    total = _at_points(stretches, stretches.externality * stretches.steps)
+    total = _sums_before(stretches, stretches.externality * stretches.steps)
     sharers = leader + size[group] - np.arange(len(end))
     pieces = pd.Series((total(piece_to) - total(piece_from)) / sharers)
-    shares: Floats = pieces.groupby(group).cumsum().to_numpy()
+    shares: Floats = np.asarray(pieces.groupby(group).cumsum(), dtype=np.float64)
     return shares
 
 
-class _at_points:  # noqa: N801 - reads as the function that it is
-    """Sum of a whole-number amount over all stretches before a point of the axis."""
+def _sums_before(stretches: Stretches, amount: Ints) -> Callable[[Ints], Ints]:
+    """The sum of a whole-number `amount` over all stretches before given points of the axis."""
+    sums = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(amount)))
 
-    def __init__(self, stretches: Stretches, amount: Ints) -> None:
-        self._first = stretches.first
-        self._sums = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(amount)))
+    def before(point: Ints) -> Ints:
+        found: Ints = sums[np.searchsorted(stretches.first, point, side="left")]
+        return found
 
-    def __call__(self, point: Ints) -> Ints:
-        return self._sums[np.searchsorted(self._first, point, side="left")]
+    return before

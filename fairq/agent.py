@@ -5,11 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Generator, Sequence
 from math import inf
+from numbers import Integral, Real
 from typing import Any
 
-from fairq.calendar import Alarm
-from fairq.errors import PolicyError
 from fairq.decision import Decision, Policy, View
+from fairq.errors import PolicyError
+from fairq.timeline import Alarm
 from fairq.worker import Worker
 
 __all__ = ["Agent"]
@@ -96,7 +97,9 @@ class Agent:
 
     def _release(self, request: int) -> None:
         if request not in self.worker.reserved:
-            raise self._error("reservation", f"request {request} is given back but not reserved for this worker")
+            raise self._error(
+                "reservation", f"request {request} is given back but not reserved for this worker"
+            )
         del self.worker.reserved[request]
         self.worker.queue.add(request)
 
@@ -131,12 +134,17 @@ class Agent:
 
     def _take_wakes(self, decision: Decision) -> None:
         wake, steps = decision.wake, decision.wake_steps
-        if wake is not None and not wake > self.worker.calendar.now:
+        if wake is not None and not (_is_a(Real, wake) and wake > self.worker.calendar.now):
             raise self._error("wake", f"wake is {wake!r}: it must be a time later than now")
-        if steps is not None and (not isinstance(steps, int) or steps < 1):
+        if steps is not None and not (_is_a(Integral, steps) and steps >= 1):
             raise self._error("wake", f"wake_steps is {steps!r}: it must be a whole number >= 1")
-        self._wake = wake
-        self._wake_step = None if steps is None else self.worker.steps + steps
+        self._wake = None if wake is None else float(wake)
+        self._wake_step = None if steps is None else self.worker.steps + int(steps)
 
     def _error(self, rule: str, detail: str) -> PolicyError:
         return PolicyError(self.name, self.worker.index, self.worker.calendar.now, rule, detail)
+
+
+def _is_a(kind: type, value: object) -> bool:
+    """Whether a policy's answer is the number it should be: types are the author's word only."""
+    return isinstance(value, kind)

@@ -34,15 +34,20 @@ def check_result(result: Result) -> None:
     """
     table = result.requests
     _conservation(result, table)
-    _release(result, table)
-    _bounds(result, table)
+    _release(table)
+    _stays(result, table)
     started = table[table["worker"] >= 0]
     schedule = Schedule(
-        *(started[name].to_numpy() for name in ("request", "worker", "start_step", "progress", "start", "finish"))
+        *(
+            started[name].to_numpy()
+            for name in ("request", "worker", "start_step", "progress", "start", "finish")
+        )
     )
     stretches = find_stretches(schedule, result.workers, result.clock)
-    for rule in (_capacity, _contiguity, _fairness, _cost_identity):
-        rule(result, table, stretches)
+    _capacity(result, stretches)
+    _contiguity(started, stretches)
+    _fairness(result, stretches)
+    _cost_identity(result, table, stretches)
     if result.record == "segments":
         _segments(result, stretches)
 
@@ -72,17 +77,19 @@ def _conservation(result: Result, table: pd.DataFrame) -> None:
     odd = np.flatnonzero((done != whole) | (done == table["finish"].isna().to_numpy()))
     _demand(len(odd) == 0, "conservation", lambda: f"request {odd[0]} is completed without all of its tokens")
     _demand(int(done.sum()) == summary["completed"], "conservation", lambda: "completed is miscounted")
-    _demand(int(table["progress"].sum()) == summary["tokens"], "conservation", lambda: "tokens are miscounted")
+    _demand(
+        int(table["progress"].sum()) == summary["tokens"], "conservation", lambda: "tokens are miscounted"
+    )
     if result.until is None:
         _demand(bool(done.all()), "conservation", lambda: "a request was not served by a run without end")
 
 
-def _release(result: Result, table: pd.DataFrame) -> None:
+def _release(table: pd.DataFrame) -> None:
     early = np.flatnonzero((table["start"] < table["arrival"]).to_numpy())
     _demand(len(early) == 0, "release", lambda: f"request {early[0]} starts before its arrival")
 
 
-def _bounds(result: Result, table: pd.DataFrame) -> None:
+def _stays(result: Result, table: pd.DataFrame) -> None:
     """A request is on a worker of the pool from a step of it on, or on none."""
     started = table["worker"] >= 0
     fits = (
@@ -96,17 +103,19 @@ def _bounds(result: Result, table: pd.DataFrame) -> None:
     _demand(len(odd) == 0, "contiguity", lambda: f"request {odd[0]} has no consistent stay on a worker")
 
 
-def _capacity(result: Result, table: pd.DataFrame, stretches: Stretches) -> None:
+def _capacity(result: Result, stretches: Stretches) -> None:
     over = np.flatnonzero(stretches.batch > result.batch_size)
     _demand(
         len(over) == 0,
         "capacity",
-        lambda: f"worker {stretches.worker[over[0]]} runs {stretches.batch[over[0]]} requests in slots "
-        f"for {result.batch_size}",
+        lambda: (
+            f"worker {stretches.worker[over[0]]} runs {stretches.batch[over[0]]} requests in slots "
+            f"for {result.batch_size}"
+        ),
     )
 
 
-def _contiguity(result: Result, table: pd.DataFrame, stretches: Stretches) -> None:
+def _contiguity(started: pd.DataFrame, stretches: Stretches) -> None:
     """Steps follow each other without holes, and times are the clock's at the boundaries they name."""
     total = int(np.max(stretches.end, initial=0))
     _demand(
@@ -115,7 +124,6 @@ def _contiguity(result: Result, table: pd.DataFrame, stretches: Stretches) -> No
         lambda: f"a worker's step counts have holes: {total} counted, {int(stretches.steps.sum())} run",
     )
     at = stretches.stays
-    started = table[table["worker"] >= 0]
     request = started["request"].to_numpy()[at]
     finish = started["finish"].to_numpy()[at]
     done = ~np.isnan(finish)
@@ -128,13 +136,17 @@ def _contiguity(result: Result, table: pd.DataFrame, stretches: Stretches) -> No
     index = np.searchsorted(stretches.first, stretches.begin)
     begins = stretches.start_times()[index]
     off = np.flatnonzero(started["start"].to_numpy()[at] != begins)
-    _demand(len(off) == 0, "contiguity", lambda: f"request {request[off[0]]} does not start at a step boundary")
+    _demand(
+        len(off) == 0, "contiguity", lambda: f"request {request[off[0]]} does not start at a step boundary"
+    )
     before = stretches.worker[1:] == stretches.worker[:-1]
     back = np.flatnonzero(before & (stretches.start_times()[1:] < stretches.end_times()[:-1]))
-    _demand(len(back) == 0, "contiguity", lambda: f"worker {stretches.worker[back[0]]} runs two steps at once")
+    _demand(
+        len(back) == 0, "contiguity", lambda: f"worker {stretches.worker[back[0]]} runs two steps at once"
+    )
 
 
-def _fairness(result: Result, table: pd.DataFrame, stretches: Stretches) -> None:
+def _fairness(result: Result, stretches: Stretches) -> None:
     """The count of violations; and constraint (1) where the policy promises it."""
     counted = result.summary["violations"]
     if result.alpha is None:
@@ -146,7 +158,9 @@ def _fairness(result: Result, table: pd.DataFrame, stretches: Stretches) -> None
     _demand(
         not (result.guarded and over),
         "fairness",
-        lambda: f"{over} steps have an extent over alpha = {result.alpha}, which {result.policy} promises to keep",
+        lambda: (
+            f"{over} steps have an extent over alpha = {result.alpha}, which {result.policy} promises to keep"
+        ),
     )
 
 
@@ -157,13 +171,25 @@ def _cost_identity(result: Result, table: pd.DataFrame, stretches: Stretches) ->
     busy = int(stretches.steps.sum())
     _demand(summary["busy_steps"] == busy, "cost identity", lambda: "busy_steps is miscounted")
     direct = cost.c * busy + cost.tau * footprint
-    _demand(_close(direct, summary["cost"]), "cost identity", lambda: f"steps cost {direct}, not {summary['cost']}")
+    _demand(
+        _close(direct, summary["cost"]),
+        "cost identity",
+        lambda: f"steps cost {direct}, not {summary['cost']}",
+    )
     parts = summary[["cost_intrinsic", "cost_time", "cost_externality"]].sum()
-    _demand(_close(parts, direct), "cost identity", lambda: f"the parts of the cost add up to {parts}, not {direct}")
+    _demand(
+        _close(parts, direct),
+        "cost identity",
+        lambda: f"the parts of the cost add up to {parts}, not {direct}",
+    )
     externality = summary["externality"]
     paid, caused = int(table["externality_paid"].sum()), float(table["externality_caused"].sum())
     _demand(paid == externality, "cost identity", lambda: f"externality paid is {paid}, not {externality}")
-    _demand(_close(caused, externality), "cost identity", lambda: f"externality caused is {caused}, not {externality}")
+    _demand(
+        _close(caused, externality),
+        "cost identity",
+        lambda: f"externality caused is {caused}, not {externality}",
+    )
     if result.alpha is not None and result.guarded:
         bound = floor(result.alpha) * summary["tokens"]
         _demand(externality <= bound, "cost identity", lambda: f"E is {externality}, over alpha·O = {bound}")

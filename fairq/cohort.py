@@ -121,7 +121,7 @@ def _empty_lanes(
         rooms = [min(alpha, longest - sizes[rank]) for rank in own]
         return lanes, rooms
     last = len(own) + 1
-    lanes = [j for j in range(last + 1, batch_size + 1)] + [j for j in range(last, 1, -1)]
+    lanes = list(range(last + 1, batch_size + 1)) + list(range(last, 1, -1))
     rooms = [alpha for _ in range(last + 1, batch_size + 1)]
     for j in range(last, 1, -1):
         rooms.append(min(2 * alpha, longest - sizes[own[j - 2]] + alpha))

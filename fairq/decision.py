@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from fairq.ranking import RankSet, Ranking
+    from fairq.ranking import Ranking, RankSet
     from fairq.worker import Worker
 
 __all__ = ["NOTHING", "Decision", "Policy", "View"]
@@ -57,22 +57,7 @@ class Policy(Protocol):
 
 
 class View:
-    """One worker as its policy sees it: live and read-only; unreleased requests are not in it.
-
-    Attributes:
-        now: the time, in the clock's unit.
-        steps: steps this worker has run.
-        worker: its index in the pool.
-        alpha: the fairness budget in whole tokens, ``floor(alpha)``; None where none was given.
-        batch_size: slots of the worker.
-        free: slots not taken.
-        max_progress: the largest progress in the batch, in tokens; 0 for an empty batch.
-        running: request id -> progress in tokens.
-        queue: ids of the requests that wait in the worker's queue, by arrival.
-        reserved: ids of the requests kept for this worker, by arrival.
-        waiting, ranking: the queue as a set of ranks and what the ranks mean, for policies that
-            cannot afford to sort it.
-    """
+    """One worker as its policy sees it: live and read-only; unreleased requests are not in it."""
 
     __slots__ = ("_worker",)
 
@@ -81,54 +66,66 @@ class View:
 
     @property
     def now(self) -> float:
+        """The time, in the clock's unit."""
         return self._worker.calendar.now
 
     @property
     def steps(self) -> int:
+        """Steps this worker has run."""
         return self._worker.steps
 
     @property
     def worker(self) -> int:
+        """Its index in the pool."""
         return self._worker.index
 
     @property
     def alpha(self) -> int | None:
+        """The fairness budget in whole tokens, ``floor(alpha)``; None where none was given."""
         return self._worker.alpha
 
     @property
     def batch_size(self) -> int:
+        """B, the slots of the worker."""
         return self._worker.batch_size
 
     @property
     def free(self) -> int:
+        """Slots not taken."""
         worker = self._worker
         return worker.batch_size - len(worker.running)
 
     @property
     def max_progress(self) -> int:
+        """The largest progress in the batch, in tokens; 0 for an empty batch."""
         return self._worker.max_progress()
 
     @property
     def running(self) -> Mapping[int, int]:
+        """Request id -> progress in tokens, in order of admission."""
         worker = self._worker
         return {request: worker.steps - start for request, start in worker.running.items()}
 
     @property
     def queue(self) -> tuple[int, ...]:
+        """Ids of the requests that wait in the worker's queue, by arrival."""
         queue = self._worker.queue
         ids = queue.ranking.ids
         return self._by_arrival([ids[rank] for rank in queue.waiting])
 
     @property
     def reserved(self) -> tuple[int, ...]:
+        """Ids of the requests kept for this worker, by arrival."""
         return self._by_arrival(list(self._worker.reserved))
 
     @property
     def waiting(self) -> RankSet:
+        """The queue as a set of ranks, for a policy that cannot afford to sort it."""
         return self._worker.queue.waiting
 
     @property
     def ranking(self) -> Ranking:
+        """What the ranks of `waiting` mean."""
         return self._worker.queue.ranking
 
     def size(self, request: int) -> int:

@@ -26,7 +26,9 @@ _NONE = -1
 
 
 class CohortAgent:
-    """The agent of one worker.  Order within one ask: completions, give-back, Phase ONE, o_1, packs, Phase TWO.
+    """The agent of one worker.
+
+    Order within one ask: completions, give-back, Phase ONE, o_1, packs, Phase TWO.
 
     Parameters:
         free_ride: plan as `free-ride`: o_1 starts at once, and each lane ends in one of o_2 .. o_B.

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairq.decision import Policy
 from fairq.errors import InputError, unknown_name
 from fairq.isjl import CohortAgent
-from fairq.decision import Policy
 from fairq.rules import RULES, RuleAgent
 from fairq.validation import finite_number
 
@@ -60,7 +60,11 @@ POLICIES: dict[str, PolicyInfo] = {
         _rule("fcfs-fair", "first come, first served, while the batch's progress is <= alpha", "ours"),
         _rule("sjf", "shortest first, into any free slot", "Section 2.1, Remark 2.6"),
         _rule("ljf", "longest first, batch by batch", "Algorithm 1"),
-        _rule("ljf-fair", "longest first, while the batch's progress is <= alpha", "Algorithm 3, Phase TWO alone"),
+        _rule(
+            "ljf-fair",
+            "longest first, while the batch's progress is <= alpha",
+            "Algorithm 3, Phase TWO alone",
+        ),
         _cohort("isjl", "cohorts around the longest request, short ones packed beside it", "Algorithm 3"),
         _cohort("robust-isjl", "isjl told upper bounds of the sizes", "Section 3.4", size="upper"),
         _cohort("free-ride", "cohorts whose longest request never waits for a pack", "ours", packs=False),
@@ -80,7 +84,9 @@ class PolicyPlan:
     make: Callable[[], Policy]
 
 
-def check_policy(name: str, alpha: float | None = None, options: Mapping[str, Any] | None = None) -> PolicyInfo:
+def check_policy(
+    name: str, alpha: float | None = None, options: Mapping[str, Any] | None = None
+) -> PolicyInfo:
     """The named policy, if `alpha` and `options` suit it.
 
     Raises:

@@ -14,12 +14,12 @@ from math import inf
 from typing import Any
 
 from fairq.agent import Agent
-from fairq.calendar import Alarm, Calendar
 from fairq.cost import StepTime
-from fairq.errors import PolicyError
 from fairq.decision import Policy
+from fairq.errors import PolicyError
 from fairq.ranking import Ranking
 from fairq.schedule import Ledger, Schedule
+from fairq.timeline import Alarm, Calendar
 from fairq.waiting import Queue
 from fairq.worker import Worker
 
@@ -62,7 +62,13 @@ class Pool:
                 name,
                 policy,
                 Worker(
-                    calendar, index, batch_size=batch_size, law=law, alpha=alpha, queue=self._queue, ledger=ledger
+                    calendar,
+                    index,
+                    batch_size=batch_size,
+                    law=law,
+                    alpha=alpha,
+                    queue=self._queue,
+                    ledger=ledger,
                 ),
             )
             for index, policy in enumerate(policies)
@@ -71,7 +77,9 @@ class Pool:
         self._grown = False  # whether requests have reached the queue at this instant
         self._due: set[int] = set()  # agents to ask at the end of this instant
         self._touched: set[int] = set()  # workers whose alarms may have moved
-        self._calls: list[tuple[float, int]] = []  # heap: (next boundary, worker) still to be called to the queue
+        self._calls: list[
+            tuple[float, int]
+        ] = []  # heap: (next boundary, worker) still to be called to the queue
         self._herald = Alarm(calendar)
 
     def run(self) -> Schedule:
@@ -142,16 +150,18 @@ class Pool:
         self._begin_steps()
 
     def _call_everyone(self, now: float) -> None:
-        """Something has reached the queue: who is not inside a step is due, the others at their next boundary."""
+        """Something has reached the queue: who is inside a step is due at its next boundary, others now."""
         self._calls = []
         for agent in self._agents:
             worker = agent.worker
-            if worker.running and not agent.heeds():
-                continue
-            if worker.stands_at(now):
+            if not worker.running:
                 self._due.add(worker.index)
-            else:
-                self._calls.append((worker.boundary_from(now), worker.index))
+            elif agent.heeds():
+                boundary = worker.boundary_from(now)
+                if boundary == now:
+                    self._due.add(worker.index)
+                else:
+                    self._calls.append((boundary, worker.index))
         heapify(self._calls)
 
     def _ask(self, due: list[int], now: float) -> bool:
@@ -159,7 +169,7 @@ class Pool:
         came_back = False
         for index in due:
             agent = self._agents[index]
-            agent.worker.stands_at(now)
+            agent.worker.catch_up(now)
             came_back |= agent.ask()
         return came_back
 

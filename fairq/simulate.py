@@ -89,7 +89,7 @@ class Result:
 
     def plot_schedule(self, ax: Axes | None = None, worker: int = 0) -> Axes:
         """Draw one worker's lanes against time, coloured by progress, as the paper's Figures 1 to 3."""
-        from fairq.drawing import plot_schedule  # drawing loads matplotlib, which a run does not need
+        from fairq.drawing import plot_schedule  # noqa: PLC0415 - a run need not load matplotlib
 
         return plot_schedule(self, ax=ax, worker=worker)
 
@@ -165,7 +165,14 @@ def simulate(
     )
     schedule = pool.run()
     books = account(
-        schedule, workload, workers=workers, batch_size=batch_size, clock=law, cost=cost, alpha=budget, until=until
+        schedule,
+        workload,
+        workers=workers,
+        batch_size=batch_size,
+        clock=law,
+        cost=cost,
+        alpha=budget,
+        until=until,
     )
     tables = {"requests": books.requests, "segments": books.segments}
     kept = {name: tables[name] for name in _RECORDS[1 : _RECORDS.index(record) + 1]}

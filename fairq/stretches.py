@@ -177,7 +177,8 @@ def _openings(
     ended = np.searchsorted(end[by_end], first, side="right")
     opened_at = start[begun_before % max(len(start), 1)]
     closed_at = finish[by_end[ended - 1]]  # of the worker before, where the stretch is a worker's first
-    return is_first | ((begun_before == ended) & (opened_at != closed_at))
+    opening: NDArray[np.bool_] = is_first | ((begun_before == ended) & (opened_at != closed_at))
+    return opening
 
 
 def _since_opening(opening: NDArray[np.bool_], counts: Ints) -> Ints:

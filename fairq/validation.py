@@ -7,6 +7,8 @@ import operator
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from fairq.errors import InputError
 
 __all__ = ["finite_number", "whole_number"]
@@ -19,7 +21,7 @@ def finite_number(name: str, value: Any, *, at_least: float | None = None) -> fl
         InputError: text, a truth value, NaN, an infinity, or a number too small.
     """
     allowed = "a finite number" if at_least is None else f"a finite number >= {at_least:g}"
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise InputError(f"{name} is {value!r}: it must be {allowed}")
     number = float(value)
     if not math.isfinite(number) or (at_least is not None and number < at_least):
@@ -35,9 +37,13 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
     """
     allowed = f"a whole number >= {at_least}"
     try:
-        if isinstance(value, bool):
+        if isinstance(value, (bool, np.bool_)):
             raise TypeError
-        number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
+        number = (
+            int(value)
+            if isinstance(value, (float, np.floating)) and value.is_integer()
+            else operator.index(value)
+        )
     except TypeError:
         raise InputError(f"{name} is {value!r}: it must be {allowed}") from None
     if number < at_least:

@@ -13,9 +13,9 @@ from heapq import heappop, heappush
 from math import inf, nan, sqrt
 from typing import Any
 
-from fairq.calendar import Alarm, Calendar
 from fairq.cost import StepTime, max_feature
 from fairq.schedule import Ledger
+from fairq.timeline import Alarm, Calendar
 from fairq.waiting import Queue
 
 __all__ = ["Worker"]
@@ -94,21 +94,24 @@ class Worker:
             return 0
         return self.steps - self._oldest()
 
-    def stands_at(self, now: float) -> bool:
-        """Whether the worker is not inside a step at `now`; if so, its count is brought up to it."""
-        if not self.running:
-            return True
-        whole = self._steps_by(now)
-        if self._time_after(whole) != now:
-            return False
-        self._advance(whole)
-        return True
+    def catch_up(self, now: float) -> None:
+        """Bring the step count up to `now`, a boundary of this worker (or a time at which it idles)."""
+        if self.running:
+            self._advance(self._steps_by(now))
 
     def boundary_from(self, time: float) -> float:
-        """The time of this running worker's first boundary at or after `time`, the batch unchanged."""
-        whole = self._steps_by(time)
-        reached = self._time_after(whole)
-        return reached if reached >= time else self._time_after(whole + 1)
+        """This running worker's first boundary at or after `time`, which is not before its last one."""
+        if not self._flat:
+            whole = self._steps_by(time)
+            reached = self._time_after(whole)
+            return reached if reached >= time else self._time_after(whole + 1)
+        base, c = self._base, self.law.c
+        whole = int((time - base) / c)  # right to within a step: the clock decides
+        while base + c * whole < time:
+            whole += 1
+        while whole > self._n and base + c * (whole - 1) >= time:
+            whole -= 1
+        return base + c * whole
 
     def boundary_of(self, step: int) -> float:
         """The time at which this worker's step count becomes `step`, the batch unchanged."""
