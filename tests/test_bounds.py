@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fairq import InputError
+from fairq.acceptance import BucketedLinear
 from fairq.theory import Bound, makespan_lower_bound
 
 
@@ -146,16 +147,18 @@ def test_many_release_dates_lose_little_and_stay_valid() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], 2, 1), "tokens is empty"),
-        (([3, 0], 2, 1), r"tokens\[1\] is 0: it must be a whole number >= 1"),
+        (([], 2, 1), "at least one request"),
+        (([3, 0], 2, 1), r"tokens\[1\] is 0: it must be a whole number from 1"),
+        (([3, 10**30], 2, 1), r"tokens\[1\] is 10+: it must be a whole number from 1"),
         (([3, 2.5], 2, 1), r"tokens\[1\] is 2.5"),
         (([3, float("nan")], 2, 1), r"tokens\[1\] is nan"),
         ((["3"], 2, 1), r"tokens\[0\] is '3'"),
-        ((3, 2, 1), "tokens is 3: it must be a sequence"),
+        ((3, 2, 1), "tokens is 3: it must be a list"),
         (([3], 0, 1), "batch_size is 0"),
         (([3], 2, -1), "alpha is -1"),
         (([3], 2, float("nan")), "alpha is nan"),
         (([3, 4], 2, 1, [0]), "release has 1 dates for 2 requests"),
+        (([3], 2, 1, 0), "release is 0: it must be a sequence"),
         (([3], 2, 1, [float("inf")]), r"release\[0\] is inf"),
         (([3], 2, 1, [-1]), r"release\[0\] is -1"),
     ],
@@ -171,22 +174,27 @@ def ljf_savings_left(groups: int, alpha: float, seed: int) -> np.ndarray:
     LJF on a backlog fills batches in decreasing order and runs each to its end, so it needs the sum of the
     (1 + kB)-th largest over all requests (Algorithm 1 of the paper): no engine is needed to know it.
     """
-    tokens = np.random.default_rng(seed).integers(1, 1001, (5 * groups, 400))
-    ljf = (-np.sort(-tokens, axis=1))[:, ::50].sum(axis=1)
-    bound = np.array([makespan_lower_bound(row, 50, alpha).value for row in tokens])
-    return (ljf - bound).reshape(groups, 5).mean(axis=1)
+    rng = np.random.default_rng(seed)
+    acceptance = BucketedLinear(width=100)
+    savings = np.empty(5 * groups)
+    for i in range(5 * groups):
+        potential = rng.integers(1, 1001, 400)
+        tokens = potential[acceptance.accepted(potential, rng.random(400))]
+        ljf = (-np.sort(-tokens))[::50].sum()
+        savings[i] = ljf - makespan_lower_bound(tokens, 50, alpha).value
+    return savings.reshape(groups, 5).mean(axis=1)
 
 
 def test_table_1_reports_savings_out_of_reach_at_alpha_50() -> None:
     # ISJL at alpha = 50 is reported to save 83.2 steps on LJF, mean of 5 replications.
-    assert ljf_savings_left(groups=100, alpha=50, seed=50).max() < 83.2
+    assert ljf_savings_left(groups=200, alpha=50, seed=50).max() < 83.2
 
 
 @pytest.mark.slow
 def test_table_1_reports_savings_out_of_reach_in_ten_thousand_groups() -> None:
     at_50 = ljf_savings_left(groups=10_000, alpha=50, seed=51)
-    assert at_50.max() < 83.2 / 1.5
+    assert at_50.max() < 60  # 48.4 over other draws of as many groups
     # At alpha = 100 it leaves 40.6 on average, and the reported 147.6 in a handful of groups.
     at_100 = ljf_savings_left(groups=10_000, alpha=100, seed=100)
     assert at_100.mean() == pytest.approx(40.6, abs=5 * at_100.std() / 100)
-    assert (at_100 >= 147.6).sum() <= 25
+    assert (at_100 >= 147.6).sum() <= 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairq.errors import InputError
 from fairq.validation import finite_number, whole_number
+from fairq.workload import Workload
 
 __all__ = ["Bound", "makespan_lower_bound"]
 
@@ -51,7 +52,7 @@ def makespan_lower_bound(
     policy that pauses requests, more workers, or steps of another length may well stay below it.
 
     Parameters:
-        tokens: o_i of each request, whole, at least 1 (tokens).
+        tokens: o_i of each request, whole, from 1 to 100,000,000 (tokens).
         batch_size: B, at least 1 (requests).
         alpha: the fairness budget, at least 0 (tokens); as everywhere, floor(alpha) counts.
         release: release date of each request, at least 0 (steps); None for a backlog.
@@ -87,7 +88,7 @@ def makespan_lower_bound(
     >>> makespan_lower_bound([9, 7, 6, 5], batch_size=2, alpha=2, release=[0, 0, 3.5, 20]).value
     25.0
     """
-    size = _checked_tokens(tokens)
+    size = Workload.from_arrays(tokens=tokens).tokens
     batch_size = whole_number("batch_size", batch_size, at_least=1)
     longest_short = 2 * math.floor(finite_number("alpha", alpha, at_least=0))
     largest_first = np.argsort(-size, kind="stable")
@@ -135,21 +136,10 @@ def _cohort(size: NDArray[np.int64], batch_size: int, longest_short: int) -> int
     return int(size[size > longest_short][::batch_size].sum())
 
 
-def _checked_tokens(tokens: _Numbers) -> NDArray[np.int64]:
-    size = [whole_number(f"tokens[{i}]", value, at_least=1) for i, value in _numbered("tokens", tokens)]
-    if not size:
-        raise InputError("tokens is empty: at least one request is needed")
-    return np.array(size, dtype=np.int64)
-
-
 def _checked_release(release: _Numbers, count: int) -> NDArray[np.float64]:
-    dates = [finite_number(f"release[{i}]", value, at_least=0) for i, value in _numbered("release", release)]
+    if not isinstance(release, Iterable):
+        raise InputError(f"release is {release!r}: it must be a sequence of numbers, one per request")
+    dates = [finite_number(f"release[{i}]", value, at_least=0) for i, value in enumerate(release)]
     if len(dates) != count:
         raise InputError(f"release has {len(dates)} dates for {count} requests: each needs one")
     return np.array(dates)
-
-
-def _numbered(name: str, values: _Numbers) -> Iterator[tuple[int, float]]:
-    if not isinstance(values, Iterable):
-        raise InputError(f"{name} is {values!r}: it must be a sequence of numbers, one per request")
-    return enumerate(values)
