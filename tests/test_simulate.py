@@ -1,0 +1,145 @@
+"""What `fairq.simulate` accepts and refuses, and what it keeps."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fairq
+from fairq.policy import POLICIES
+
+WORKLOAD = fairq.Workload.from_arrays(tokens=[12, 8, 2])
+SECONDS = fairq.Workload.from_arrays(tokens=[12, 8, 2], arrival=[0, 0.5, 1.5], time_unit="s")
+
+
+def refused(match, *, workload=WORKLOAD, policy="isjl", **settings):
+    settings = {"alpha": 3, "batch_size": 2} | settings
+    with pytest.raises(fairq.InputError, match=match) as caught:
+        fairq.simulate(workload, policy, **settings)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"policy": "isjk"}, "unknown policy 'isjk': did you mean 'isjl'"),
+        ({"policy": 7}, "no method decide"),
+        ({"alpha": None}, "'isjl' needs alpha"),
+        ({"alpha": -1}, "alpha is -1: .*>= 0"),
+        ({"alpha": float("nan")}, "alpha is nan"),
+        ({"alpha": float("inf")}, "alpha is inf: it must be a finite number"),
+        ({"alpha": "50"}, "alpha is '50'"),
+        ({"alpha": True}, "alpha is True"),
+        ({"batch_size": 0}, "batch_size is 0: it must be a whole number >= 1"),
+        ({"batch_size": 2.5}, "batch_size is 2.5"),
+        ({"workers": 0}, "workers is 0"),
+        ({"workers": "two"}, "workers is 'two'"),
+        (
+            {"pack_ordr": "ascending"},
+            "unknown option of policy 'isjl' 'pack_ordr': did you mean 'pack_order'",
+        ),
+        ({"pack_order": "random"}, "pack_order is 'random': .*'ascending', 'descending'"),
+        ({"size": "lower"}, "size is 'lower'"),
+        ({"policy": "fcfs", "beta": 1}, "unknown option of policy 'fcfs' 'beta'"),
+        ({"clock": "tokens"}, "unknown clock 'tokens': did you mean 'token'"),
+        ({"clock": 1.0}, "clock is 1.0"),
+        ({"dispatch": "jsq"}, "unknown dispatch 'jsq'"),
+        ({"record": "request"}, "did you mean 'requests'"),
+        ({"until": -1}, "until is -1"),
+        ({"until": float("nan")}, "until is nan"),
+        ({"seed": -1}, "seed is -1"),
+        ({"cost": 3}, "cost is 3"),
+        ({"workload": [1, 2]}, "workload is list"),
+        ({"workload": SECONDS}, "arrivals are in seconds, but clock is 'token'"),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_named(settings, match):
+    refused(match, **settings)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: fairq.Cost(c=-1), "Cost.c is -1: it must be a finite number >= 0"),
+        (lambda: fairq.Cost(c=0, tau=0), "Cost has c = tau = 0"),
+        (lambda: fairq.Cost(price=float("inf")), "Cost.price is inf"),
+        (fairq.StepTime, "c = b = tau = 0"),
+        (lambda: fairq.StepTime(b=-0.5), "StepTime.b is -0.5"),
+        (lambda: fairq.StepTime(tau="x"), "StepTime.tau is 'x'"),
+    ],
+)
+def test_money_and_time_are_checked(make, match):
+    with pytest.raises(fairq.InputError, match=match):
+        make()
+
+
+def test_sums_that_would_overflow_are_refused():
+    refused("must stay below", workload=fairq.Workload.from_arrays(tokens=[10**8] * 300))
+
+
+def test_seconds_run_on_a_clock_in_seconds():
+    result = fairq.simulate(SECONDS, "fcfs", batch_size=2, clock="cost", cost=fairq.Cost(c=0.02, tau=1e-7))
+    result.check()
+    assert result.clock == fairq.StepTime(c=0.02, tau=1e-7)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_alpha_is_used_by_its_floor(policy):
+    workload = fairq.Workload.from_arrays(tokens=np.random.default_rng(1).integers(1, 30, 40))
+    whole, real = (fairq.simulate(workload, policy, alpha=alpha, batch_size=4) for alpha in (6, 6.9))
+    assert whole.requests.equals(real.requests)
+    assert whole.summary["violations"] == real.summary["violations"]
+
+
+@pytest.mark.parametrize("policy", [name for name, info in POLICIES.items() if not info.needs_alpha])
+def test_without_an_alpha_nothing_is_counted_as_a_violation(policy):
+    result = fairq.simulate(WORKLOAD, policy, batch_size=2)
+    assert np.isnan(result.summary["violations"])
+    result.check()
+
+
+def test_a_table_that_was_not_recorded_says_which_level_has_it():
+    summary = fairq.simulate(WORKLOAD, "fcfs", batch_size=2, record="summary")
+    with pytest.raises(fairq.RecordError, match="needs 'requests'"):
+        _ = summary.requests
+    requests = fairq.simulate(WORKLOAD, "fcfs", batch_size=2)
+    with pytest.raises(fairq.RecordError, match="needs 'segments'"):
+        _ = requests.segments
+    assert requests.summary.equals(summary.summary)
+
+
+def test_the_same_run_gives_the_same_bytes_in_another_process():
+    program = (
+        "import fairq, numpy as np\n"
+        "rng = np.random.default_rng(4)\n"
+        "arrival = np.sort(rng.random(300) * 900)\n"
+        "w = fairq.Workload.from_arrays(tokens=rng.integers(1, 90, 300), arrival=arrival)\n"
+        "clock = fairq.StepTime(0.1, 0.03, 0.007)\n"
+        "r = fairq.simulate(w, 'isjl', alpha=20, workers=3, batch_size=4, clock=clock)\n"
+        "print(r.requests.to_csv(), r.summary.to_csv())\n"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            check=True,
+            capture_output=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(runs) == 1
+
+
+def test_a_run_does_not_change_its_workload():
+    before = WORKLOAD.frame.copy()
+    fairq.simulate(WORKLOAD, "isjl", alpha=3, batch_size=2)
+    assert WORKLOAD.frame.equals(before)
+
+
+def test_a_million_tokens_make_few_events():
+    """n steps are one event: two requests of 10 million tokens take no time to speak of."""
+    workload = fairq.Workload.from_arrays(tokens=[10_000_000, 9_999_999])
+    result = fairq.simulate(workload, "fcfs", batch_size=2, clock=fairq.StepTime(0.01, 0.001, 1e-9))
+    result.check()
+    assert result.summary["busy_steps"] == 10_000_000
