@@ -152,9 +152,13 @@ def test_the_account_takes_any_schedule_of_stays():
     """A schedule written by hand, as another engine would: two workers, a step of 1."""
     workload = fairq.Workload.from_arrays(tokens=[2, 3])
     schedule = Schedule(
-        request=np.array([0, 1]), worker=np.array([1, 0]), start_step=np.array([0, 0]), steps=np.array([2, 3]),
-        start=np.array([0.0, 0.0]), finish=np.array([2.0, 3.0]),
-    )  # fmt: skip
+        request=np.array([0, 1]),
+        worker=np.array([1, 0]),
+        start_step=np.array([0, 0]),
+        steps=np.array([2, 3]),
+        start=np.array([0.0, 0.0]),
+        finish=np.array([2.0, 3.0]),
+    )
     books = account(
         schedule, workload, workers=2, batch_size=1, clock=fairq.StepTime(c=1.0), cost=fairq.Cost()
     )

@@ -1,0 +1,1 @@
+"""Measurements of speed and memory: ratios taken side by side in one run, never a timed test."""
