@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from fairq.errors import InputError, unknown_name
 from fairq.validation import finite_number, whole_number
 
-__all__ = ["Amount", "Count", "Part", "Seed", "explain", "inside"]
+__all__ = ["Amount", "Count", "Part", "Seed", "as_tuple", "beneath", "explain", "inside", "one_of"]
+
+_NAMES_A_FIELD = re.compile(r"[\w.]+ is ")
 
 
 class Part(BaseModel):
@@ -32,11 +43,22 @@ class Part(BaseModel):
 
 
 def inside(check: Callable[..., Any], *arguments: Any) -> Any:
-    """`check(*arguments)`; its `InputError` begins with the name of a field inside this one."""
+    """`check(*arguments)`; its `InputError` is about something inside the field being checked."""
     try:
         return check(*arguments)
     except InputError as error:
         raise PydanticCustomError("fairq_inside", "{text}", {"text": str(error)}) from None
+
+
+def beneath(field: str, message: str) -> str:
+    """`message` about something inside `field`: joined by a dot where it begins with a field's name.
+
+    >>> beneath("pool", "workers is 0: it must be >= 1")
+    'pool.workers is 0: it must be >= 1'
+    """
+    if not field:
+        return message
+    return f"{field}.{message}" if _NAMES_A_FIELD.match(message) else f"{field}: {message}"
 
 
 def _whole(at_least: int) -> Callable[[Any], Any]:
@@ -66,6 +88,21 @@ Amount = Annotated[float, BeforeValidator(_amount(0)), Field(ge=0)]
 """A finite number >= 0."""
 
 
+def as_tuple(value: Any) -> Any:
+    """A list as a tuple, anything else as it is: a frozen table holds no lists."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def one_of(choose: Callable[[Any], str | None], allowed: str) -> Discriminator:
+    """A union whose member `choose` tells by a tag ``<...>``; None from it is not allowed."""
+    return Discriminator(
+        choose,
+        custom_error_type="fairq_allowed",
+        custom_error_message="{allowed}",
+        custom_error_context={"allowed": allowed},
+    )
+
+
 def explain(error: ValidationError, source: str, overrides: Mapping[str, str]) -> InputError:
     """The first problem of `error` in one line: source, dotted field, value, what is allowed."""
     problems = error.errors(include_url=False)
@@ -80,46 +117,50 @@ def explain(error: ValidationError, source: str, overrides: Mapping[str, str]) -
     else:
         line = _line(first, field)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return InputError(f"{source}{_origin(field, overrides)}: {line}{more}")
+    return InputError(f"{source}{_origin(field, overrides)}: {line}{more}".replace("\n", "\\n"))
 
 
 def _line(problem: Any, field: str) -> str:
     kind, context, message = problem["type"], problem.get("ctx", {}), problem["msg"]
     if kind == "fairq_inside":
-        return f"{field}.{message}"
+        return beneath(field, message)
     if kind == "value_error":
-        text = str(context["error"])
-        return f"{field}: {text}" if field else text
+        return f"{field}: {context['error']}" if field else str(context["error"])
     if kind == "missing":
-        return f"{field} is missing: it must be given"
+        return f"{field} is missing: it must be given (at the command: --set {field}=VALUE)"
     allowed = _ALLOWED[kind].format_map(context) if kind in _ALLOWED else message
-    for prefix in ("Input should be ", "String should ", "Tuple should "):
-        allowed = allowed.removeprefix(prefix)
+    allowed = allowed.removeprefix("Input should be ").removeprefix("String should ")
     return f"{field or 'the scenario'} is {_short(problem['input'])}: it must be {allowed}"
 
 
 _ALLOWED = {
+    "fairq_allowed": "{allowed}",
     "model_type": "a table",
     "model_attributes_type": "a table",
     "dict_type": "a table",
     "tuple_type": "a list",
     "string_type": "text",
-    "too_short": "a list of at least {min_length} value(s)",
-    "string_too_short": "text of at least {min_length} character(s)",
-    "string_pattern_mismatch": "text of letters, digits, spaces and . _ + - that begins with a letter or digit",
+    "too_short": "a list of at least {min_length}",
+    "string_too_short": "text, not empty",
+    "string_too_long": "text of at most {max_length} characters",
+    "string_pattern_mismatch": "text of letters, digits, spaces, . _ + -, and begin with a letter or digit",
     "literal_error": "{expected}",
-    "fairq_allowed": "{allowed}",
+    "greater_than_equal": ">= {ge}",
+    "less_than_equal": "<= {le}",
 }
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = repr(list(value) if isinstance(value, tuple) else value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _origin(field: str, overrides: Mapping[str, str]) -> str:
-    """The --set assignment that made the field, if one did."""
+    """The --set assignment that made the field, or something inside it, if one did."""
     for path, assignment in overrides.items():
         if field == path or field.startswith(f"{path}."):
             return f" (--set {assignment})"
+    for path, assignment in overrides.items():
+        if path.startswith(f"{field}."):
+            return f" (with --set {assignment})"
     return ""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairq.columns import MAX_TOKENS
 from fairq.errors import InputError, unknown_name
 from fairq.validation import finite_number
-from fairq.workload import MAX_TOKENS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,10 +40,11 @@ class LengthLaw:
         InputError: an unknown distribution or parameter (the nearest is named), a missing or
             forbidden parameter value, `truncate` not two numbers lo <= hi, or no mass between them.
 
-    >>> LengthLaw("randint", {"low": 1, "high": 1001}).tokens(np.array([0.0005, 0.25, 0.9999])).tolist()
+    >>> uniforms = np.array([0.0005, 0.25, 0.9999])
+    >>> LengthLaw("randint", {"low": 1, "high": 1001}).tokens(uniforms).tolist()
     [1, 250, 1000]
-    >>> LengthLaw("randint", {"low": 1, "high": 1001}, truncate=(11, 20)).tokens(np.array([0.05, 0.95])).tolist()
-    [11, 20]
+    >>> LengthLaw("randint", {"low": 1, "high": 1001}, truncate=(11, 20)).tokens(uniforms).tolist()
+    [11, 13, 20]
     """
 
     dist: str
@@ -87,37 +88,51 @@ class LengthLaw:
         if self.truncate is None:
             return np.asarray(law.ppf(uniforms))
         low, high = self.truncate
-        below, above = self._tail(law.cdf), self._tail(law.sf)
+        below, above = self._ends(law.cdf), self._ends(law.sf)
         # From the nearer tail: 1 - tail would lose the digits that tell far-out values apart.
         if below[0] <= 0.5:
             values = law.ppf(below[0] + uniforms * (below[1] - below[0]))
         else:
-            values = law.isf(above[0] - uniforms * (above[0] - above[1]))
-        return np.clip(values, low, high)  # against the last bit of ppf alone: the law is conditioned above
+            values = _inverse_tail(law.sf, above[0] - uniforms * (above[0] - above[1]), low, high)
+        # Against the last bit of ppf alone: the law is conditioned already.
+        return np.asarray(np.clip(values, low, high), dtype=np.float64)
 
-    def _tail(self, function: Any) -> tuple[float, float]:
-        """`function` (cdf or sf) just below lo and at hi, so that a discrete law includes lo."""
+    def _ends(self, function: Any) -> tuple[float, float]:
+        """`function` (cdf or sf) at lo, for a discrete law just below it to include it, and at hi."""
         if self.truncate is None:
-            raise TypeError("a law without truncate has no tails to cut")
+            raise TypeError("a law without truncate has no ends")
         low, high = self.truncate
         start = np.nextafter(low, -np.inf) if _is_discrete(_distribution(self.dist)) else low
         return float(function(start)), float(function(high))
 
     def _mass(self) -> float:
         law = _distribution(self.dist)(**self.parameters)
-        below, above = self._tail(law.cdf), self._tail(law.sf)
+        below, above = self._ends(law.cdf), self._ends(law.sf)
         return below[1] - below[0] if below[0] <= 0.5 else above[0] - above[1]
 
 
+def _inverse_tail(tail: Any, targets: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """The least value in [low, high] whose `tail` is at most the target, by halving.
+
+    scipy's own inverse of the tail is for many laws the inverse of 1 - target, without its digits.
+    """
+    lower, upper = np.full(targets.shape, low), np.full(targets.shape, high)
+    for _ in range(60):  # a range of 100,000,000 tokens is then cut to 1e-10
+        middle = (lower + upper) / 2
+        reached = tail(middle) <= targets
+        lower, upper = np.where(reached, lower, middle), np.where(reached, middle, upper)
+    return np.asarray(upper)
+
+
 def _is_discrete(law: Any) -> bool:
-    import scipy.stats
+    import scipy.stats  # noqa: PLC0415 -- slow to load, and not every run draws lengths
 
     return isinstance(law, scipy.stats.rv_discrete)
 
 
 def _distribution(name: Any) -> Any:
     """The distribution object of scipy.stats that `name` names."""
-    import scipy.stats
+    import scipy.stats  # noqa: PLC0415 -- slow to load, and not every run draws lengths
 
     kinds = (scipy.stats.rv_continuous, scipy.stats.rv_discrete)
     found = getattr(scipy.stats, name, None) if isinstance(name, str) else None

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairq.columns import MAX_TOKENS, Place, whole_column
 from fairq.errors import InputError, unknown_name
-from fairq.workload import MAX_TOKENS, Place, Workload, build, whole_column
+from fairq.workload import Workload, build
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -81,7 +82,7 @@ def check_columns(columns: Mapping[str, Any]) -> None:
         if name not in COLUMNS:
             raise unknown_name("column", name, COLUMNS)
         if not isinstance(column, str) or not column.strip():
-            raise InputError(f"columns.{name} is {column!r}: it must be the name of a column of the file")
+            raise InputError(f"{name} is {column!r}: it must be the name of a column of the file")
     doubled = [column for column in columns.values() if list(columns.values()).count(column) > 1]
     if doubled:
         raise InputError(f"columns names {doubled[0]!r} twice: a column of the file has one meaning")

@@ -7,29 +7,22 @@ through the same checks, and an error says where the bad value stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from numbers import Real
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from fairq.columns import Place, as_sequence, labels, require, times, whole_column
 from fairq.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from os import PathLike
 
     from numpy.typing import NDArray
 
-__all__ = ["MAX_TOKENS", "Workload"]
-
-MAX_TOKENS = 100_000_000
-"""The most tokens that one request may have."""
-
-Place = Callable[[str, int], str]
-"""How an error names the value of a column at an index: ``tokens[3]``, or a file's row and column."""
-
+__all__ = ["Workload", "build"]
 
 @dataclass(frozen=True, eq=False)
 class Workload:
@@ -69,7 +62,9 @@ class Workload:
         return len(self.tokens)
 
     def __repr__(self) -> str:
-        return f"Workload({len(self)} requests, {int(self.tokens.sum())} tokens, time_unit={self.time_unit!r})"
+        return (
+            f"Workload({len(self)} requests, {int(self.tokens.sum())} tokens, time_unit={self.time_unit!r})"
+        )
 
     @property
     def output_tokens(self) -> NDArray[np.int64]:
@@ -92,7 +87,7 @@ class Workload:
         >>> Workload.from_arrays([5, 3, 4]).subset(np.array([True, False, True])).tokens.tolist()
         [5, 4]
         """
-        return Workload(*(getattr(self, name)[keep] for name in _ARRAYS), time_unit=self.time_unit)
+        return replace(self, **{name: getattr(self, name)[keep] for name in _ARRAYS})
 
     @classmethod
     def empty(cls, time_unit: str | None = None) -> Workload:
@@ -142,7 +137,7 @@ class Workload:
             "upper": upper,
             "label": label,
         }
-        columns = {name: _sequence(name, values) for name, values in given.items() if values is not None}
+        columns = {name: as_sequence(name, values) for name, values in given.items() if values is not None}
         if "tokens" not in columns:
             raise InputError("tokens is None: it must be a sequence of whole numbers >= 1")
         count = len(columns["tokens"])
@@ -163,7 +158,7 @@ class Workload:
         columns: Mapping[str, str] | None = None,
         time_unit: str | None = None,
     ) -> Workload:
-        """A workload from a file, a request per row in the file's order, times as they are.
+        r"""A workload from a file, a request per row in the file's order, times as they are.
 
         Parameters:
             path: a CSV file with a header: `arrival`, `tokens`, `prompt_tokens`, `output_tokens`,
@@ -182,11 +177,11 @@ class Workload:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "trace.csv")
-        ...     _ = path.write_text("arrived_at,tokens\\n0.25,7\\n")
+        ...     _ = path.write_text("arrived_at,tokens\n0.25,7\n")
         ...     Workload.read(path, columns={"arrival": "arrived_at"}, time_unit="s").arrival.tolist()
         [0.25]
         """
-        from fairq.reading import read_csv
+        from fairq.reading import read_csv  # noqa: PLC0415 -- it builds workloads, so it imports this module
 
         if format not in (None, "csv"):
             raise InputError(f"format is {format!r}: it must be 'csv' (or None, which is the same)")
@@ -208,99 +203,19 @@ def build(columns: Mapping[str, Any], place: Place, time_unit: str | None) -> Wo
     if "prompt_tokens" in columns:
         prompt = whole_column("prompt_tokens", columns["prompt_tokens"], place, low=0)
         allowed = "below tokens, which is {}: a request needs at least one output token"
-        _require(prompt < tokens, "prompt_tokens", prompt, tokens, place, allowed)
+        require(prompt < tokens, "prompt_tokens", prompt, tokens, place, allowed)
     lower = upper = tokens
     if "lower" in columns:
         lower = whole_column("lower", columns["lower"], place, low=1)
-        _require(lower <= tokens, "lower", lower, tokens, place, "at most tokens, which is {}")
+        require(lower <= tokens, "lower", lower, tokens, place, "at most tokens, which is {}")
     if "upper" in columns:
         upper = whole_column("upper", columns["upper"], place, low=1)
-        _require(upper >= tokens, "upper", upper, tokens, place, "at least tokens, which is {}")
+        require(upper >= tokens, "upper", upper, tokens, place, "at least tokens, which is {}")
     arrival = np.zeros(count)
     if "arrival" in columns:
-        arrival = _times(columns["arrival"], place)
-    label = _labels(columns.get("label"), count, place)
+        arrival = times(columns["arrival"], place)
+    label = labels(columns.get("label"), count, place)
     return Workload(arrival, tokens, prompt, lower, upper, label, tokens, _checked_unit(time_unit))
-
-
-def whole_column(name: str, values: Any, place: Place, *, low: int) -> NDArray[np.int64]:
-    """`values` as int64, if each is a whole number from `low` to `MAX_TOKENS`."""
-    allowed = f"a whole number from {low} to {MAX_TOKENS:,}"
-    numbers = _numbers(name, values, place, allowed)
-    good = (numbers >= low) & (numbers <= MAX_TOKENS) & (numbers == np.floor(numbers))
-    _refuse_first(~good, name, values, place, allowed)
-    return numbers.astype(np.int64)
-
-
-def _times(values: Any, place: Place) -> NDArray[np.float64]:
-    allowed = "a finite number >= 0"
-    numbers = _numbers("arrival", values, place, allowed)
-    _refuse_first(~(np.isfinite(numbers) & (numbers >= 0)), "arrival", values, place, allowed)
-    return numbers + 0.0  # a copy, and -0.0 becomes 0.0
-
-
-def _labels(values: Any, count: int, place: Place) -> NDArray[np.object_]:
-    labels = np.full(count, "", dtype=object)
-    for index, value in enumerate(() if values is None else values):
-        if value is not None and not isinstance(value, str):
-            raise InputError(f"{place('label', index)} is {value!r}: it must be text")
-        labels[index] = "" if value is None else str(value)
-    return labels
-
-
-def _numbers(name: str, values: Any, place: Place, allowed: str) -> NDArray[np.float64]:
-    """`values` as float64; the first that is no number is refused (NaN and infinities pass here)."""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
-        return values.astype(np.float64)
-    numbers = np.empty(len(values))
-    for index, value in enumerate(values):
-        if type(value) is not float and type(value) is not int and not _is_number(value):
-            raise InputError(f"{place(name, index)} is {_plain(value)!r}: it must be {allowed}")
-        try:
-            numbers[index] = value
-        except OverflowError:  # a whole number beyond every float
-            numbers[index] = np.inf
-    return numbers
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _require(
-    good: NDArray[np.bool_],
-    name: str,
-    values: NDArray[np.int64],
-    tokens: NDArray[np.int64],
-    place: Place,
-    allowed: str,
-) -> None:
-    if not good.all():
-        _refuse_first(~good, name, values, place, allowed.format(tokens[int((~good).argmax())]))
-
-
-def _refuse_first(bad: NDArray[np.bool_], name: str, values: Any, place: Place, allowed: str) -> None:
-    if bad.any():
-        index = int(bad.argmax())
-        raise InputError(f"{place(name, index)} is {_plain(values[index])!r}: it must be {allowed}")
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _sequence(name: str, values: Any) -> Any:
-    """`values` as a list or a one-dimensional array."""
-    if isinstance(values, (list, tuple, range)):
-        return values
-    if isinstance(values, (str, bytes, Mapping)) or not (
-        hasattr(values, "__array__") or isinstance(values, Sequence)
-    ):
-        raise InputError(f"{name} is {values!r}: it must be a list, tuple, numpy array or pandas series")
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise InputError(f"{name} has {array.ndim} dimensions: it must have one")
-    return array
 
 
 def _checked_unit(time_unit: Any) -> str | None:
