@@ -20,7 +20,18 @@ from pydantic_core import PydanticCustomError
 from fairq.errors import InputError, unknown_name
 from fairq.validation import finite_number, whole_number
 
-__all__ = ["Amount", "Count", "Part", "Seed", "as_tuple", "beneath", "explain", "inside", "one_of"]
+__all__ = [
+    "POSITIVE",
+    "Amount",
+    "Count",
+    "Part",
+    "Seed",
+    "as_tuple",
+    "beneath",
+    "explain",
+    "inside",
+    "one_of",
+]
 
 _NAMES_A_FIELD = re.compile(r"[\w.]+ is ")
 
@@ -78,13 +89,17 @@ def _same_words(check: Callable[..., Any], value: Any, at_least: float) -> Any:
         raise PydanticCustomError("fairq_allowed", "{allowed}", {"allowed": allowed}) from None
 
 
-Seed = Annotated[int, BeforeValidator(_whole(0)), Field(ge=0)]
+# The bounds stand before the validator: so they reach the JSON Schema by its own words.
+Seed = Annotated[int, Field(ge=0), BeforeValidator(_whole(0))]
 """A whole number >= 0."""
 
-Count = Annotated[int, BeforeValidator(_whole(1)), Field(ge=1)]
+POSITIVE = BeforeValidator(_whole(1))
+"""Checks a whole number >= 1 in our own words."""
+
+Count = Annotated[int, Field(ge=1), POSITIVE]
 """A whole number >= 1 (8.0 counts as 8, text and truth values do not)."""
 
-Amount = Annotated[float, BeforeValidator(_amount(0)), Field(ge=0)]
+Amount = Annotated[float, Field(ge=0), BeforeValidator(_amount(0))]
 """A finite number >= 0."""
 
 

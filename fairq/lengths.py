@@ -74,7 +74,8 @@ class LengthLaw:
         Raises:
             InputError: a drawn value is not finite, not positive, or beyond 100,000,000 tokens.
         """
-        values = np.asarray(self._quantiles(uniforms), dtype=np.float64)
+        with np.errstate(all="ignore"):  # what overflows is refused below, with its value
+            values = np.asarray(self._quantiles(uniforms), dtype=np.float64)
         bad = ~((values > 0) & (values <= MAX_TOKENS))
         if bad.any():
             raise InputError(
@@ -125,14 +126,14 @@ def _inverse_tail(tail: Any, targets: NDArray[np.float64], low: float, high: flo
 
 
 def _is_discrete(law: Any) -> bool:
-    import scipy.stats  # noqa: PLC0415 -- slow to load, and not every run draws lengths
+    import scipy.stats
 
     return isinstance(law, scipy.stats.rv_discrete)
 
 
 def _distribution(name: Any) -> Any:
     """The distribution object of scipy.stats that `name` names."""
-    import scipy.stats  # noqa: PLC0415 -- slow to load, and not every run draws lengths
+    import scipy.stats
 
     kinds = (scipy.stats.rv_continuous, scipy.stats.rv_discrete)
     found = getattr(scipy.stats, name, None) if isinstance(name, str) else None

@@ -10,21 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, Tag, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, Tag, ValidationError, field_validator
 
 from fairq.acceptance import BucketedLinear
 from fairq.cost import StepTime
 from fairq.errors import InputError
-from fairq.fields import Amount, Count, Part, Seed, as_tuple, beneath, explain, one_of
+from fairq.fields import Amount, Count, Part, Seed, as_tuple, explain, one_of
 from fairq.schema import Arm, ClockLaw, Money, Pool, Requests, Trace, table_or_name
 from fairq.settings import find_scenario, override, read_toml
+from fairq.simulate import Result, simulate
 from fairq.streams import open_uniforms, stream
 from fairq.workload import Workload
-
-if TYPE_CHECKING:
-    from fairq.simulate import Result
 
 __all__ = ["Cell", "Scenario"]
 
@@ -76,25 +74,15 @@ class Scenario(Part):
 
     _source: Path | None = PrivateAttr(None)
 
-    @model_validator(mode="after")
-    def _known_policies(self) -> Scenario:
-        from fairq.policies import check_policy  # noqa: PLC0415 -- the engine loads when it is needed
-
-        seen: dict[str, str] = {}
-        for number, arm in enumerate(self.policies):
-            for name, parameters in arm.arms():
-                options = {key: value for key, value in parameters.items() if key != "alpha"}
-                try:
-                    check_policy(name, parameters.get("alpha"), options)
-                except InputError as error:
-                    raise InputError(beneath(f"policies.{number}", str(error))) from None
-                key = repr((name, sorted(parameters.items())))
-                if key in seen:
-                    raise InputError(
-                        f"policies.{number}: {name!r} with {parameters} is there twice (first in {seen[key]})"
-                    )
-                seen[key] = f"policies.{number}"
-        return self
+    @field_validator("policies")
+    @classmethod
+    def _each_once(cls, policies: tuple[Arm, ...]) -> tuple[Arm, ...]:
+        arms = [arm for policy in policies for arm in policy.arms()]
+        for index, (name, parameters) in enumerate(arms):
+            if (name, parameters) in arms[:index]:
+                with_them = f" with {parameters}" if parameters else ""
+                raise InputError(f"{name!r}{with_them} is there twice: it must be there once")
+        return policies
 
     @classmethod
     def load(cls, path_or_name: str | PathLike[str], overrides: Sequence[str] = ()) -> Scenario:
@@ -204,8 +192,6 @@ class Scenario(Part):
 
     def simulate(self, cell: Cell, replication: int, workload: Workload | None = None) -> Result:
         """Run one cell on one replication's requests (`workload`, if they are drawn already)."""
-        from fairq.simulate import simulate  # noqa: PLC0415 -- the engine loads when it is needed
-
         return simulate(
             self.draw(replication) if workload is None else workload,
             cell.policy,

@@ -12,8 +12,9 @@ from pydantic_core import PydanticCustomError
 
 from fairq.cost import Cost, StepTime
 from fairq.errors import InputError
-from fairq.fields import Amount, Count, Part, as_tuple, inside, one_of
+from fairq.fields import POSITIVE, Amount, Count, Part, as_tuple, inside, one_of
 from fairq.lengths import LengthLaw
+from fairq.policy import check_policy
 from fairq.reading import check_columns
 
 __all__ = [
@@ -129,7 +130,7 @@ class Acceptance(Part):
 class Requests(Part):
     """The workload: how many requests, when they arrive, how long they are, which are accepted."""
 
-    requests: Annotated[Count, Field(le=10_000_000)] | None = Field(
+    requests: Annotated[int, Field(ge=1, le=10_000_000), POSITIVE] | None = Field(
         default=None, description="Number of potential requests; not with a trace, which has its own."
     )
     arrivals: Annotated[
@@ -162,8 +163,10 @@ def _refuse(message: str) -> None:
 class Pool(Part):
     """The workers and how requests reach them."""
 
-    workers: Annotated[Count, Field(le=100_000)] = Field(default=1, description="Number of workers (GPUs).")
-    batch_size: Annotated[Count, Field(le=1_000_000)] = Field(
+    workers: Annotated[int, Field(ge=1, le=100_000), POSITIVE] = Field(
+        default=1, description="Number of workers (GPUs)."
+    )
+    batch_size: Annotated[int, Field(ge=1, le=1_000_000), POSITIVE] = Field(
         description="Most requests that a worker runs in lockstep, B."
     )
     dispatch: Literal["central"] = Field(
@@ -229,6 +232,13 @@ class Arm(Part):
                 if key not in ("name", "alpha"):
                     inside(_check_option, key, value)
         return data
+
+    @model_validator(mode="after")
+    def _known_policies(self) -> Arm:
+        for name, parameters in self.arms():
+            options = {key: value for key, value in parameters.items() if key != "alpha"}
+            inside(check_policy, name, parameters.get("alpha"), options)
+        return self
 
     def arms(self) -> Iterable[tuple[str, dict[str, Any]]]:
         """Names outermost, then alphas, then options in the file's order."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Workload", "build"]
 
+
 @dataclass(frozen=True, eq=False)
 class Workload:
     """Requests with their arrivals and token counts, checked and read-only.
@@ -181,7 +182,7 @@ class Workload:
         ...     Workload.read(path, columns={"arrival": "arrived_at"}, time_unit="s").arrival.tolist()
         [0.25]
         """
-        from fairq.reading import read_csv  # noqa: PLC0415 -- it builds workloads, so it imports this module
+        from fairq.reading import read_csv
 
         if format not in (None, "csv"):
             raise InputError(f"format is {format!r}: it must be 'csv' (or None, which is the same)")

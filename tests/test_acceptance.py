@@ -29,7 +29,8 @@ def test_probability_is_the_papers(tokens, width):
 
 
 @pytest.mark.parametrize(
-    ("tokens", "expected"), [(1, 0.99), (50, 0.5), (100, 0.0), (101, 199 / 300), (150, 0.5), (1000, 900 / 1900)]
+    ("tokens", "expected"),
+    [(1, 0.99), (50, 0.5), (100, 0.0), (101, 199 / 300), (150, 0.5), (1000, 900 / 1900)],
 )
 def test_buckets_begin_just_above_a_multiple_of_the_width(tokens, expected):
     assert BucketedLinear(100).probability([tokens])[0] == pytest.approx(expected, abs=1e-15)

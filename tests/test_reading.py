@@ -38,7 +38,9 @@ def problem(path, **options) -> str:
 
 
 def test_our_own_column_names_need_no_map(write):
-    w = Workload.read(write("arrival,tokens,prompt_tokens,lower,upper,label\n0.5,7,3,7,8,chat\n0.25,2,0,1,2,\n"))
+    w = Workload.read(
+        write("arrival,tokens,prompt_tokens,lower,upper,label\n0.5,7,3,7,8,chat\n0.25,2,0,1,2,\n")
+    )
     assert w.frame.drop(columns="billed_tokens").to_numpy().tolist() == [
         [0, 0.5, 7, 3, 4, 7, 8, "chat"],
         [1, 0.25, 2, 0, 2, 1, 2, ""],
@@ -104,7 +106,7 @@ def test_times_are_read_to_the_last_bit(tmp_path_factory, times):
     assert Workload.read(path).arrival.tolist() == times
 
 
-NO_COUNTS = ["-3", "0.5", "nan", "inf", "-inf", "1e999", "", "abc", "1_000", "0x10", "５", "9" * 5000]
+NO_COUNTS = ["-3", "0.5", "nan", "inf", "-inf", "1e999", "", "abc", "1_000", "0x10", "\uff15", "9" * 5000]
 
 
 @pytest.mark.parametrize("value", NO_COUNTS)
@@ -122,7 +124,9 @@ def test_a_bad_token_count_is_named_with_file_row_column_and_value(write, column
 def test_only_a_prompt_may_have_no_tokens(write, column):
     row = "1,0" if column in ("output_tokens", "lower") else "0,1"
     header = "prompt_tokens,output_tokens" if column == "output_tokens" else "tokens,lower"
-    assert f"row 2, column {column!r} is 0: it must be a whole number from 1 to" in problem(write(f"{header}\n{row}"))
+    assert f"row 2, column {column!r} is 0: it must be a whole number from 1 to" in problem(
+        write(f"{header}\n{row}")
+    )
 
 
 @pytest.mark.parametrize("value", ["-1", "nan", "inf", "1e999", "", "soon", "1:30"])
@@ -139,8 +143,12 @@ def test_the_row_is_the_line_on_which_it_begins(write):
 
 
 def test_bounds_and_splits_that_contradict_are_named(write):
-    assert "row 2, column 'upper' is 4: it must be at least tokens, which is 5" in problem(write("tokens,upper\n5,4\n"))
-    assert "row 2, column 'lower' is 6: it must be at most tokens, which is 5" in problem(write("tokens,lower\n5,6\n"))
+    assert "row 2, column 'upper' is 4: it must be at least tokens, which is 5" in problem(
+        write("tokens,upper\n5,4\n")
+    )
+    assert "row 2, column 'lower' is 6: it must be at most tokens, which is 5" in problem(
+        write("tokens,lower\n5,6\n")
+    )
     assert "row 2, column 'prompt_tokens' is 5: it must be below tokens" in problem(
         write("tokens,prompt_tokens\n5,5\n")
     )

@@ -70,7 +70,9 @@ def test_sequences_of_every_usual_kind_are_read_alike(tokens):
 @pytest.mark.parametrize("value", [0, -3, 0.5, 2.000001, float("nan"), float("inf"), 100_000_001, 10**400])
 @pytest.mark.parametrize("kind", [list, np.array])
 def test_a_token_count_that_is_none_is_named_with_its_index(value, kind):
-    with pytest.raises(InputError, match=r"^tokens\[1\] is .*: it must be a whole number from 1 to 100,000,000$"):
+    with pytest.raises(
+        InputError, match=r"^tokens\[1\] is .*: it must be a whole number from 1 to 100,000,000$"
+    ):
         Workload.from_arrays(kind([3, value, -1]))
 
 
@@ -107,7 +109,9 @@ def test_arrays_of_truth_values_and_of_text_are_refused():
 
 @pytest.mark.parametrize("tokens", ["123", b"12", 5, {1: 2}, {3, 4}, object])
 def test_what_is_no_sequence_is_refused(tokens):
-    with pytest.raises(InputError, match=r"^tokens is .*: it must be a list, tuple, numpy array or pandas series"):
+    with pytest.raises(
+        InputError, match=r"^tokens is .*: it must be a list, tuple, numpy array or pandas series"
+    ):
         Workload.from_arrays(tokens)
 
 
@@ -163,7 +167,7 @@ def test_no_requests_are_refused_from_arrays(tokens):
 
 
 def test_tokens_must_be_given():
-    with pytest.raises(InputError, match="^tokens is None"):
+    with pytest.raises(InputError, match=r"^tokens is None"):
         Workload.from_arrays(None)
 
 
@@ -197,7 +201,17 @@ def test_the_frame_has_a_row_per_request_and_is_the_callers_to_change():
     w = Workload.from_arrays([5, 7], prompt_tokens=[4, 0], label=["a", "b"])
     frame = w.frame
     assert list(frame.columns) == (
-        "request arrival tokens prompt_tokens output_tokens lower upper label billed_tokens".split()
+        [
+            "request",
+            "arrival",
+            "tokens",
+            "prompt_tokens",
+            "output_tokens",
+            "lower",
+            "upper",
+            "label",
+            "billed_tokens",
+        ]
     )
     assert frame["request"].tolist() == [0, 1]
     assert frame["output_tokens"].tolist() == [1, 7]
