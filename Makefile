@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONHOME PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help study test test-slow lint bench clean check-python .venv
+.PHONY: help study test test-slow lint bench clean .venv
 
 help:
 	@echo "make study      run the paper's Table 1 and print where the reports lie"
@@ -51,21 +51,20 @@ clean:
 
 .venv: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
-	@$(MAKE) --no-print-directory check-python
-	"$(PYTHON)" -m venv --clear .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt hatchling
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable ".[dev]"
-	@touch "$@"
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+CHOOSE  := Choose one, for example: make PYTHON=python3.12 test
 
-check-python:
+$(STAMP): pyproject.toml constraints.txt
 	@version=$$("$(PYTHON)" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null) || version= ; \
 	case "$$version" in \
-	  "") echo "fairq needs Python 3.11 or newer, and '$(PYTHON)' does not run here." \
-	      "Choose one, for example: make PYTHON=python3.12 test" >&2; exit 1;; \
-	  [012].*|3.[0-9].*|3.10.*) echo "fairq needs Python 3.11 or newer, and '$(PYTHON)' is $$version." \
-	      "Choose one, for example: make PYTHON=python3.12 test" >&2; exit 1;; \
+	  "") echo "fairq needs Python 3.11 or newer, and '$(PYTHON)' does not run here. $(CHOOSE)" >&2; exit 1;; \
+	  [012].*|3.[0-9].*|3.10.*) \
+	    echo "fairq needs Python 3.11 or newer, and '$(PYTHON)' is $$version. $(CHOOSE)" >&2; exit 1;; \
 	esac; \
 	"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
-	  echo "fairq makes its environment with '$(PYTHON)' ($$version), which lacks the module venv or ensurepip." \
-	      "Install them (on Debian and Ubuntu: the package python3-venv) or choose another: make PYTHON=python3.12 test" >&2; exit 1; }
+	  echo "fairq needs Python 3.11 or newer with the modules venv and ensurepip, and '$(PYTHON)' ($$version) lacks" \
+	    "them: install them (on Debian and Ubuntu the package python3-venv). $(CHOOSE)" >&2; exit 1; }
+	"$(PYTHON)" -m venv --clear .venv
+	$(INSTALL) hatchling
+	$(INSTALL) --no-build-isolation --editable ".[dev]"
+	@touch "$@"
