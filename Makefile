@@ -6,7 +6,7 @@
 
 PYTHON ?= python3
 BIN    := .venv/bin
-STAMP  := .venv/installed-with-$(notdir $(PYTHON))
+STAMP  := .venv/installed-with-$(subst /,_,$(PYTHON))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONHOME PYTHONPATH
