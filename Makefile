@@ -28,7 +28,7 @@ study: $(STAMP)
 	$(BIN)/python -m analysis.paper_tables runs/table1
 	@echo
 	@echo "The study's report:                runs/table1/report.html (and summary.csv, runs.csv, figures/)"
-	@echo "Beside the paper's own numbers:    runs/table1/paper (text, CSV and PNG)"
+	@echo "Beside the paper's own numbers:    runs/table1/paper/paper.html (and text, CSV, PNG)"
 	@echo "A recorded trace on 8 workers:     $(BIN)/fairq run replay --set workload.arrivals.path=TRACE.csv"
 
 test: lint
