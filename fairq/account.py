@@ -134,7 +134,8 @@ def externality_paid(stretches: Stretches) -> Ints:
     """
     lead = _sums_before(stretches, stretches.oldest * stretches.steps)
     steps = stretches.end - stretches.begin
-    return stretches.begin * steps - (lead(stretches.end) - lead(stretches.begin))
+    paid: Ints = stretches.begin * steps - (lead(stretches.end) - lead(stretches.begin))
+    return paid
 
 
 def externality_caused(stretches: Stretches) -> Floats:
