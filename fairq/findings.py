@@ -48,9 +48,9 @@ def _count(n: int, noun: str) -> str:
 
 
 def _estimate(interval: Interval, unit: str) -> str:
-    """``41.23 tokens/step (40.9 to 41.6)``."""
-    text = f"{number_text(interval.mean, interval.half_width)} {unit}"
-    return f"{text} ({range_text(interval)})" if interval.known else text
+    """``41.23 tokens/step (95 %: 40.9 to 41.6)``."""
+    text, ends = f"{number_text(interval.mean, interval.half_width)} {unit}", range_text(interval)
+    return f"{text} (95 %: {ends})" if ends else text
 
 
 def _by_mean(study: Study, name: str) -> list[tuple[int, Interval]]:
@@ -65,43 +65,41 @@ def _ranking(study: Study, name: str, largest: bool) -> str:
     if not order:
         return ""
     described = metric(name, time_unit(study.scenario.clock))
+    title = _spoken(described.title)
     if largest:
         order.sort(key=lambda pair: -pair[1].mean)
     (best, value), (worst, least) = order[0], order[-1]
     labels = study.labels
     if len(order) == 1 or value.mean == least.mean:
         who = labels[best] if len(order) == 1 else "every policy"
-        return f"{described.title} is {_estimate(value, described.unit)} under {who}."
+        return f"{title} is {_estimate(value, described.unit)} under {who}."
     adjective = "highest" if largest else "lowest"
-    sentence = f"{described.title} is {adjective} under {labels[best]}, {_estimate(value, described.unit)}"
+    sentence = f"{title} is {adjective} under {labels[best]}, {_estimate(value, described.unit)}"
     if len(order) > 2:
-        sentence += f", {_margin(study, name, best, order[1][0])}"
-    return f"{sentence}; it is {'lowest' if largest else 'highest'} under {labels[worst]}, {_estimate(least, described.unit)}."
+        sentence += f", {_margin(study, name, best, order[1][0], 'above' if largest else 'below')}"
+    other = "lowest" if largest else "highest"
+    return f"{sentence}; it is {other} under {labels[worst]}, {_estimate(least, described.unit)}."
 
 
-def _margin(study: Study, name: str, best: int, other: int) -> str:
+def _spoken(title: str) -> str:
+    """``Latency p99`` as one says it: ``p99 latency``."""
+    family, space, part = title.partition(" ")
+    family = family.lower() if space and family[1:].islower() else family
+    spoken = f"{part} {family}" if space else title
+    return spoken[0].upper() + spoken[1:] if part == "mean" else spoken
+
+
+def _margin(study: Study, name: str, best: int, other: int, side: str) -> str:
     """How far the best is from the runner-up, with the interval of the paired difference."""
     difference, label = paired_difference(study.runs, name, best, other), study.labels[other]
     unit = metric(name, time_unit(study.scenario.clock)).unit
-    size = Interval(*sorted_ends(difference), difference.n)
     if difference.mean == 0:
         return f"level with {label}"
-    if not difference.known:
-        return f"{_estimate(size, unit)} from {label}, the next"
-    if not difference.sign:
+    if difference.known and not difference.sign:
         return f"which these runs do not tell apart from {label}, the next"
-    return f"{_estimate(size, unit)} from {label}, the next"
-
-
-def sorted_ends(difference: Interval) -> tuple[float, float, float]:
-    """Mean, low and high of a difference whatever its direction, the mean made positive.
-
-    >>> sorted_ends(Interval(-2.0, -3.0, -1.0, 5))
-    (2.0, 1.0, 3.0)
-    """
-    if difference.mean >= 0:
-        return difference.mean, difference.low, difference.high
-    return -difference.mean, -difference.high, -difference.low
+    if difference.mean < 0:
+        difference = Interval(-difference.mean, -difference.high, -difference.low, difference.n)
+    return f"{_estimate(difference, unit)} {side} {label}, the next"
 
 
 def _externality(study: Study) -> str:

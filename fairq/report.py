@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairq.figures import Picture
     from fairq.study import Study
 
-__all__ = ["Section", "report_page", "text_table", "write_report"]
+__all__ = ["Section", "aligned", "environment", "image_entry", "report_page", "text_table", "write_report"]
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def report_page(study: Study, pictures: Sequence[tuple[Picture, bytes]]) -> str:
         findings=findings(study),
         intervals=_on_intervals(study),
         sections=[_section(study, summary, section) for section in SECTIONS],
-        figures=[_image(picture, image) for picture, image in pictures],
+        figures=[image_entry(picture, image, f"figures/{picture.name}.png") for picture, image in pictures],
         limits=LIMITS,
         scenario=json.dumps(study.scenario.to_dict(), indent=2, ensure_ascii=False),
     )
@@ -126,11 +126,11 @@ def text_table(study: Study) -> str:
         rows += [["", *(head.unit for head in heads)]]
         for cell, label in study.labels.items():
             rows.append([label, *(interval_text(interval_of(summary, cell, name)) for name in names)])
-        blocks.append(_aligned(rows))
+        blocks.append(aligned(rows))
     return "\n\n".join([*blocks, _on_intervals(study)])
 
 
-def _aligned(rows: list[list[str]]) -> str:
+def aligned(rows: list[list[str]]) -> str:
     """Columns of equal width, the first to the left, figures to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
@@ -146,7 +146,7 @@ def _on_intervals(study: Study) -> str:
         return "One replication: no intervals can be given, and a difference may be chance."
     return (
         f"Means over {replications} replications with 95 % intervals (Student's t); quantiles are taken within "
-        "each replication and then averaged."
+        "each replication and then averaged. A figure without an interval was the same in all of them."
     )
 
 
@@ -178,6 +178,7 @@ def _cell(value: Interval) -> tuple[str, str]:
     return number_text(value.mean, value.half_width), range_text(value)
 
 
-def _image(picture: Picture, image: bytes) -> dict[str, str]:
+def image_entry(picture: Picture, image: bytes, file: str) -> dict[str, str]:
+    """What a template needs to show a picture: the PNG as a data address, caption, alternative text, file."""
     source = "data:image/png;base64," + base64.b64encode(image).decode("ascii")
-    return {"source": source, "title": picture.title, "alt": picture.alt, "file": f"figures/{picture.name}.png"}
+    return {"source": source, "title": picture.title, "alt": picture.alt, "file": file}

@@ -11,6 +11,8 @@ from fairq.statistics import Interval
 
 __all__ = ["Metric", "cell_label", "interval_text", "metric", "number_text", "range_text", "time_unit"]
 
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -92,25 +94,25 @@ def number_text(value: float, half_width: float = math.nan) -> str:
     """
     if math.isnan(value):
         return "n/a"
-    if value and abs(value) < 1e-4:
+    known = half_width > _ROUNDING * abs(value)
+    if value and max(abs(value), half_width if known else 0.0) < 1e-4:
         return f"{value:.3e}"
-    known = half_width > 1e-12 * abs(value)  # below that it is rounding, not spread
     scale = half_width if known else (abs(value) * 1e-2 if value else 1.0)
     decimals = min(8, max(0, 1 - math.floor(math.log10(scale))))
     if not known and float(value).is_integer():
         decimals = 0
-    return f"{value:,.{decimals}f}"
+    return f"{round(value, decimals) + 0.0:,.{decimals}f}"  # + 0.0: no minus before a rounded zero
 
 
 def range_text(interval: Interval) -> str:
-    """An interval's ends, ``2,515 to 2,569``; empty where there is none.
+    """An interval's ends, ``2,515 to 2,569``; empty where there is none, or no spread.
 
     >>> range_text(Interval(2542.0, 2515.0, 2569.0, 20)), range_text(Interval(1.0, math.nan, math.nan, 1))
     ('2,515 to 2,569', '')
     """
-    if not interval.known:
-        return ""
     width = interval.half_width
+    if not _spreads(interval):
+        return ""
     return f"{number_text(interval.low, width)} to {number_text(interval.high, width)}"
 
 
@@ -122,5 +124,9 @@ def interval_text(interval: Interval) -> str:
     """
     width = interval.half_width
     text = number_text(interval.mean, width)
-    spread = interval.known and width > 1e-12 * abs(interval.mean)
-    return f"{text} ± {number_text(width, width)}" if spread else text
+    return f"{text} ± {number_text(width, width)}" if _spreads(interval) else text
+
+
+def _spreads(interval: Interval) -> bool:
+    """Whether there is an interval, and more to it than the rounding of a mean."""
+    return interval.half_width > _ROUNDING * abs(interval.mean)

@@ -1,0 +1,161 @@
+"""What the comparison with the paper comes to, in plain sentences, computed from its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from analysis.comparison import Comparison
+from analysis.paper import REPLICATIONS
+from fairq.statistics import Interval
+from fairq.wording import number_text, range_text
+
+__all__ = ["sentences"]
+
+NAMES = {
+    "profit": "profit",
+    "cost": "cost",
+    "cost_intrinsic": "τQ",
+    "cost_time": "cT",
+    "cost_externality": "τE",
+    "throughput": "throughput",
+    "gain": "gain over LJF",
+    "mean_extent": "mean extent",
+    "makespan": "makespan",
+    "latency_mean": "mean completion time",
+}
+
+
+def sentences(comparison: Comparison) -> list[str]:
+    """Agreement of FCFS and LJF, then of ISJL, then free-ride against ISJL, break-even, and the bound."""
+    replications = comparison.study.scenario.replications
+    rule = (
+        f"Two means agree here if |ours − paper| ≤ 3·s·√(1/{replications} + 1/{REPLICATIONS}), "
+        "s our standard deviation over replications."
+    )
+    parts = [_benchmarks(comparison), _isjl(comparison), _duel(comparison), _break_even(comparison)]
+    return [rule, *(text for group in parts for text in group), *_reach(comparison)]
+
+
+def _compared(comparison: Comparison, policy: str) -> pd.DataFrame:
+    table = comparison.table_1
+    return table[(table["policy"] == policy) & table["agrees"].notna()]
+
+
+def _benchmarks(comparison: Comparison) -> Iterable[str]:
+    """Whether FCFS and LJF are the paper's."""
+    for policy in ("fcfs", "ljf"):
+        rows = _compared(comparison, policy)
+        if rows.empty:
+            continue
+        apart = rows[rows["agrees"] == False]  # noqa: E712  the column holds None too
+        if apart.empty:
+            yield f"{policy.upper()}: all {len(rows)} figures of Table 1 agree with ours."
+        else:
+            yield f"{policy.upper()}: {_apart(apart)} of Table 1 do not agree with ours."
+
+
+def _apart(rows: pd.DataFrame) -> str:
+    """``throughput (ours 36.5, paper 46.99), ...``."""
+    texts = []
+    for row in rows.itertuples():
+        width = (row.ci_high - row.ci_low) / 2
+        texts.append(f"{NAMES[row.metric]} (ours {number_text(row.mean, width)}, paper {row.paper:g})")
+    return ", ".join(texts)
+
+
+def _isjl(comparison: Comparison) -> Iterable[str]:
+    """Where ISJL's rows part from the paper's."""
+    rows = _compared(comparison, "isjl")
+    if rows.empty:
+        return
+    apart = rows[rows["agrees"] == False]  # noqa: E712  the column holds None too
+    broken = list(apart["alpha"].unique())
+    yield (
+        f"ISJL: {len(broken)} of {rows['alpha'].nunique()} rows do not agree with Table 1 in at least one figure"
+        + (f" (alpha {_listed(broken)})." if broken else ".")
+    )
+    for alpha in broken:
+        yield f"ISJL at alpha {alpha:g}: apart are {_apart(apart[apart['alpha'] == alpha])}."
+
+
+def _duel(comparison: Comparison) -> Iterable[str]:
+    """Where free-ride beats ISJL on makespan, externality and mean completion at once."""
+    alphas = [
+        alpha
+        for policy, alpha in comparison.cells
+        if policy == "isjl" and alpha is not None and ("free-ride", alpha) in comparison.cells
+    ]
+    signs = {
+        alpha: {name: comparison.duel(name, alpha).sign for name in ("makespan", "cost_externality", "latency_mean")}
+        for alpha in alphas
+    }
+    better = [alpha for alpha in alphas if set(signs[alpha].values()) == {-1}]
+    if better:
+        yield (
+            f"free-ride, our variant, beats ISJL on makespan, externality and mean completion time together at alpha "
+            f"{_listed(better)} (each paired 95 % interval lies below 0), which is not the paper's conclusion."
+        )
+    for alpha in (alpha for alpha in alphas if alpha not in better):
+        yield f"At alpha {alpha:g}, {_mixed(comparison, alpha, signs[alpha])}."
+
+
+def _mixed(comparison: Comparison, alpha: float, signs: dict[str, int]) -> str:
+    words = {-1: "free-ride is lower in", 1: "ISJL is lower in", 0: "the runs do not tell them apart in"}
+    parts = []
+    for sign, phrase in words.items():
+        names = [name for name in signs if signs[name] == sign]
+        if names:
+            parts.append(f"{phrase} {' and '.join(_duel_text(comparison, name, alpha) for name in names)}")
+    return "; ".join(parts)
+
+
+def _duel_text(comparison: Comparison, metric: str, alpha: float) -> str:
+    difference = comparison.duel(metric, alpha)
+    size = abs(difference.mean)
+    unit = "money" if metric.startswith("cost") else "steps"
+    return f"{NAMES[metric]} (by {number_text(size, difference.half_width)} {unit})"
+
+
+def _break_even(comparison: Comparison) -> Iterable[str]:
+    """From which overhead per step each fair policy earns more than LJF."""
+    for policy, rows in comparison.table_2.groupby("policy", sort=False):
+        never = list(rows.loc[rows["break_even"].isna(), "alpha"])
+        paid = rows[rows["break_even"].notna()]
+        if never:
+            yield f"{policy} saves no steps over LJF on average at alpha {_listed(never)}: no overhead c makes it pay there."
+        if not paid.empty:
+            texts = ", ".join(_threshold(row) for row in paid.itertuples())
+            yield f"{policy} earns more than LJF once c, in money per step, exceeds {texts}."
+
+
+def _threshold(row: Any) -> str:
+    interval = Interval(row.break_even, row.break_even_low, row.break_even_high, 2)
+    text = number_text(interval.mean, interval.half_width)
+    ends = f"95 %: {range_text(interval)}" if interval.known else "no interval: the saving is not told from 0"
+    return f"{text} at alpha {row.alpha:g} ({ends})"
+
+
+def _reach(comparison: Comparison) -> Iterable[str]:
+    """Which of Table 2's savings the cohort bound rules out."""
+    yield (
+        "LJF's makespan less the lower bound is the most that any contiguous schedule within alpha can save (whether one "
+        "saves as much is another matter). "
+        f"Table 2's savings are means of {REPLICATIONS} replications, so they are held against the room in groups of "
+        f"{REPLICATIONS} of ours, drawn at random."
+    )
+    for row in comparison.reach.itertuples():
+        share = f"{100 * row.groups:.3g} % of groups have" if row.groups else "not one of the groups has"
+        yield (
+            f"Alpha {row.alpha:g}: {row.verdict}. Table 2 reports {row.reported:g} steps saved; there is room for "
+            f"{number_text(row.room_mean)} on average, {number_text(row.room_best_five)} in the {REPLICATIONS} replications "
+            f"with most and {number_text(row.room_largest)} in the one with most; {share} room for it on average."
+        )
+
+
+def _listed(alphas: list[float]) -> str:
+    return ", ".join(f"{alpha:g}" for alpha in alphas)
+
+
