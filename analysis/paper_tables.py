@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from analysis.comparison import Comparison
 from analysis.paper import Row
 from analysis.pictures import figure_5, figure_6, table_1_compared
-from analysis.sentences import sentences
+from analysis.sentences import details, headlines
 from fairq.errors import InputError
 from fairq.figures import Picture, as_png
 from fairq.report import aligned, environment, image_entry
@@ -99,7 +99,8 @@ def _page(comparison: Comparison, pictures: list[tuple[Picture, bytes]]) -> str:
     template = ours.overlay(loader=jinja2.ChoiceLoader([folder, *filter(None, [ours.loader])])).get_template(OWN)
     return template.render(
         title="The paper's Tables 1 and 2, and ours",
-        sentences=sentences(comparison),
+        headlines=headlines(comparison),
+        details=details(comparison),
         heads_1=[("Policy", ""), *HEADS.values(), ("Agree", "")],
         rows_1=list(_rows_1(comparison)),
         heads_2=HEADS_2,
@@ -166,7 +167,7 @@ def table_2_text(comparison: Comparison) -> str:
         lines.append([name, *(ours for ours, _ in figures)])
         if any(paper for _, paper in figures):
             lines.append(["  paper", *(paper for _, paper in figures)])
-    return f"Table 2\n\n{aligned(lines)}\n\n" + "\n".join(sentences(comparison)) + "\n"
+    return f"Table 2\n\n{aligned(lines)}\n\n" + "\n".join([*headlines(comparison), *details(comparison)]) + "\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -113,7 +113,8 @@ def figure_6(comparison: Comparison) -> Figure:
         dotted = "; dotted: the paper's Table 2" if policy == "isjl" else ""
         axes.set(xlabel="overhead c (money per step)", title=f"{policy} less LJF{dotted}")
         axes.set_ylabel("difference of profit (money)")
-        axes.legend(title="alpha", fontsize=8, loc="upper left")
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, title="alpha", loc="outside right center", frameon=False)
     return figure
 
 
@@ -152,5 +153,6 @@ def table_1_compared(comparison: Comparison) -> Figure:
         axes.set_yticks(range(len(rows)), [_label(row) for row in rows] if axes is panels[0] else [""] * len(rows))
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlabel(title)
-    panels[0].legend(fontsize=8, loc="upper left")
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
     return figure

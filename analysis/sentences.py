@@ -12,7 +12,7 @@ from analysis.paper import REPLICATIONS
 from fairq.statistics import Interval
 from fairq.wording import number_text, range_text
 
-__all__ = ["sentences"]
+__all__ = ["details", "headlines"]
 
 NAMES = {
     "profit": "profit",
@@ -27,16 +27,28 @@ NAMES = {
     "latency_mean": "mean completion time",
 }
 
+MEASURES = ("makespan", "cost_externality", "latency_mean")
 
-def sentences(comparison: Comparison) -> list[str]:
-    """Agreement of FCFS and LJF, then of ISJL, then free-ride against ISJL, break-even, and the bound."""
+
+def headlines(comparison: Comparison) -> list[str]:
+    """What a reader in a hurry takes away, a sentence each."""
+    return [*_benchmarks(comparison), *_isjl(comparison), *_better(comparison), *_verdicts(comparison)]
+
+
+def details(comparison: Comparison) -> list[str]:
+    """The figures behind the headlines: the rule, ISJL row by row, free-ride, break-even, the bound."""
     replications = comparison.study.scenario.replications
     rule = (
         f"Two means agree here if |ours − paper| ≤ 3·s·√(1/{replications} + 1/{REPLICATIONS}), "
         "s our standard deviation over replications."
     )
-    parts = [_benchmarks(comparison), _isjl(comparison), _duel(comparison), _break_even(comparison)]
-    return [rule, *(text for group in parts for text in group), *_reach(comparison)]
+    return [
+        rule,
+        *_isjl_rows(comparison),
+        *_undecided(comparison),
+        *_break_even(comparison),
+        *_reach(comparison),
+    ]
 
 
 def _compared(comparison: Comparison, policy: str) -> pd.DataFrame:
@@ -67,39 +79,52 @@ def _apart(rows: pd.DataFrame) -> str:
 
 
 def _isjl(comparison: Comparison) -> Iterable[str]:
-    """Where ISJL's rows part from the paper's."""
+    """How many of ISJL's rows part from the paper's."""
+    rows, apart = _compared(comparison, "isjl"), _isjl_apart(comparison)
+    if not rows.empty:
+        alphas = list(apart["alpha"].unique())
+        yield (
+            f"ISJL: {len(alphas)} of {rows['alpha'].nunique()} rows do not agree with Table 1 in at least one figure"
+            + (f" (alpha {_listed(alphas)}): {len(apart)} of {len(rows)} figures." if alphas else ".")
+        )
+
+
+def _isjl_apart(comparison: Comparison) -> pd.DataFrame:
     rows = _compared(comparison, "isjl")
-    if rows.empty:
-        return
-    apart = rows[rows["agrees"] == False]  # noqa: E712  the column holds None too
-    broken = list(apart["alpha"].unique())
-    yield (
-        f"ISJL: {len(broken)} of {rows['alpha'].nunique()} rows do not agree with Table 1 in at least one figure"
-        + (f" (alpha {_listed(broken)})." if broken else ".")
-    )
-    for alpha in broken:
-        yield f"ISJL at alpha {alpha:g}: apart are {_apart(apart[apart['alpha'] == alpha])}."
+    return rows[rows["agrees"] == False]  # noqa: E712  the column holds None too
 
 
-def _duel(comparison: Comparison) -> Iterable[str]:
-    """Where free-ride beats ISJL on makespan, externality and mean completion at once."""
-    alphas = [
-        alpha
-        for policy, alpha in comparison.cells
-        if policy == "isjl" and alpha is not None and ("free-ride", alpha) in comparison.cells
-    ]
-    signs = {
-        alpha: {name: comparison.duel(name, alpha).sign for name in ("makespan", "cost_externality", "latency_mean")}
+def _isjl_rows(comparison: Comparison) -> Iterable[str]:
+    """Where each of ISJL's rows parts from the paper's."""
+    for alpha, rows in _isjl_apart(comparison).groupby("alpha"):
+        yield f"ISJL at alpha {alpha:g}: apart are {_apart(rows)}."
+
+
+def _signs(comparison: Comparison) -> dict[float, dict[str, int]]:
+    """For each alpha on which of the three measures free-ride (−1) or ISJL (1) is lower, or neither (0)."""
+    alphas = [alpha for policy, alpha in comparison.cells if policy == "isjl" and alpha is not None]
+    return {
+        alpha: {name: comparison.duel(name, alpha).sign for name in MEASURES}
         for alpha in alphas
+        if ("free-ride", alpha) in comparison.cells
     }
-    better = [alpha for alpha in alphas if set(signs[alpha].values()) == {-1}]
+
+
+def _better(comparison: Comparison) -> Iterable[str]:
+    """Where free-ride beats ISJL on makespan, externality and mean completion at once."""
+    better = [alpha for alpha, signs in _signs(comparison).items() if set(signs.values()) == {-1}]
     if better:
         yield (
             f"free-ride, our variant, beats ISJL on makespan, externality and mean completion time together at alpha "
             f"{_listed(better)} (each paired 95 % interval lies below 0), which is not the paper's conclusion."
         )
-    for alpha in (alpha for alpha in alphas if alpha not in better):
-        yield f"At alpha {alpha:g}, {_mixed(comparison, alpha, signs[alpha])}."
+
+
+def _undecided(comparison: Comparison) -> Iterable[str]:
+    """The alphas at which neither of the two is better on all three."""
+    for alpha, signs in _signs(comparison).items():
+        if set(signs.values()) != {-1}:
+            yield f"At alpha {alpha:g}, {_mixed(comparison, alpha, signs)}."
 
 
 def _mixed(comparison: Comparison, alpha: float, signs: dict[str, int]) -> str:
@@ -136,6 +161,13 @@ def _threshold(row: Any) -> str:
     text = number_text(interval.mean, interval.half_width)
     ends = f"95 %: {range_text(interval)}" if interval.known else "no interval: the saving is not told from 0"
     return f"{text} at alpha {row.alpha:g} ({ends})"
+
+
+def _verdicts(comparison: Comparison) -> Iterable[str]:
+    """Table 2's savings by verdict, in one sentence."""
+    groups = comparison.reach.groupby("verdict", sort=False)["alpha"]
+    texts = [f"{verdict} at alpha {_listed(list(alphas))}" for verdict, alphas in groups]
+    yield f"By the lower bound on the makespan, the savings that Table 2 reports for ISJL are {'; '.join(texts)}."
 
 
 def _reach(comparison: Comparison) -> Iterable[str]:
