@@ -67,8 +67,8 @@ class Comparison:
         for field in _SETTING:
             if theirs[field] != ours[field]:
                 raise InputError(
-                    f"{self.study.directory} is no run of the paper's setting: {field} is {ours[field]} there "
-                    f"and {theirs[field]} in the scenario table1"
+                    f"{self.study.directory} is no run of the paper's setting: {field} is {ours[field]} "
+                    f"there and {theirs[field]} in the scenario table1"
                 )
         if ("ljf", None) not in self.cells:
             raise InputError(f"{self.study.directory} has no policy 'ljf': Tables 1 and 2 compare with it")
@@ -81,7 +81,7 @@ class Comparison:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """The study's runs with each one's gain of throughput over LJF (%) and bound on the makespan (steps)."""
+        """The study's runs, each with its gain of throughput over LJF (%) and its least makespan (steps)."""
         runs = self.study.runs.copy()
         base = runs[runs["cell"] == self.cells["ljf", None]].set_index("replication")["throughput"]
         runs["gain"] = 100 * (runs["throughput"] / runs["replication"].map(base) - 1)
@@ -102,7 +102,7 @@ class Comparison:
     def _bounds(self, policy: str, alpha: float | None) -> list[float]:
         """The least makespan that a schedule within alpha can have, for each replication.
 
-        LJF keeps an extent of 0, so its alpha is 0; FCFS keeps none, so nothing but area and longest binds it.
+        LJF keeps an extent of 0, so its alpha is 0; FCFS keeps none: only area and longest bind it.
         """
         batch_size = self.study.scenario.pool.batch_size
         least = {"ljf": 0.0}.get(policy, math.inf) if alpha is None else alpha
@@ -124,36 +124,46 @@ class Comparison:
 
         Beside the paper's columns: mean completion time, makespan and the bound on it, all in steps.
         """
-        rows = []
-        for row in self.cells:
-            printed = dict(zip(TABLE_1_COLUMNS, TABLE_1.get(row, ()), strict=False))
-            for metric in (*TABLE_1_COLUMNS, "latency_mean", "makespan", "bound"):
-                rows.append({"policy": row[0], "alpha": row[1], **self._compared(row, metric, printed.get(metric))})
-        return pd.DataFrame(rows)
+        metrics = (*TABLE_1_COLUMNS, "latency_mean", "makespan", "bound")
+        return pd.DataFrame([self._compared(row, metric) for row in self.cells for metric in metrics])
 
-    def _compared(self, row: Row, metric: str, paper: float | None) -> dict[str, Any]:
+    def _compared(self, row: Row, metric: str) -> dict[str, Any]:
+        printed = dict(zip(TABLE_1_COLUMNS, TABLE_1.get(row, ()), strict=False))
+        paper = printed.get(metric)
         values, interval = self._values(row, metric), self.mean(row, metric)
         allowed = tolerance(float(values.std(ddof=1)), len(values))
         verdict = None if paper is None else agrees(interval.mean, paper, allowed)
         return {
-            "metric": metric, "n": interval.n, "mean": interval.mean, "ci_low": interval.low, "ci_high": interval.high,
-            "paper": math.nan if paper is None else paper, "tolerance": allowed, "agrees": verdict,
+            "policy": row[0],
+            "alpha": row[1],
+            "metric": metric,
+            "n": interval.n,
+            "mean": interval.mean,
+            "ci_low": interval.low,
+            "ci_high": interval.high,
+            "paper": math.nan if paper is None else paper,
+            "tolerance": allowed,
+            "agrees": verdict,
         }
 
     @cached_property
     def table_2(self) -> pd.DataFrame:
-        """A row per fair policy and alpha: steps saved over LJF, tau·E, break-even c, and the room that is left.
+        """A row per fair policy and alpha: steps saved over LJF, tau·E, break-even c, and the room there is.
 
         Break-even is the mean of tau·E over the mean saving, NaN where the mean saving is not above 0.
         """
         rows = []
         for policy, alpha in self._rivals():
-            saving = paired_difference(self.runs, "busy_steps", self.cells["ljf", None], self.cells[policy, alpha])
+            saving = paired_difference(
+                self.runs, "busy_steps", self.cells["ljf", None], self.cells[policy, alpha]
+            )
             break_even = self._break_even((policy, alpha), saving)
             parts = {"saving": saving, "cost_externality": self.mean((policy, alpha), "cost_externality")}
             printed = TABLE_2.get(alpha, (math.nan,) * 3) if policy == "isjl" else (math.nan,) * 3
             record: dict[str, Any] = {"policy": policy, "alpha": alpha}
-            for (name, value), paper in zip({**parts, "break_even": break_even}.items(), printed, strict=True):
+            for (name, value), paper in zip(
+                {**parts, "break_even": break_even}.items(), printed, strict=True
+            ):
                 ends = {f"{name}_low": value.low, f"{name}_high": value.high, f"{name}_paper": paper}
                 record |= {name: value.mean, **ends}
             rows.append({**record, **self._room_row(alpha)})
@@ -176,7 +186,8 @@ class Comparison:
 
     def room(self, alpha: float) -> np.ndarray:
         """Steps that any contiguous schedule within alpha can save over LJF at most, for each replication."""
-        return self._values(("ljf", None), "makespan").to_numpy() - np.array(self._bounds("", alpha))
+        makespan = self._values(("ljf", None), "makespan").to_numpy(dtype=float)
+        return np.asarray(makespan - np.array(self._bounds("", alpha)))
 
     def _room_row(self, alpha: float) -> dict[str, float]:
         room = self.room(alpha)
@@ -186,9 +197,10 @@ class Comparison:
     def reach(self) -> pd.DataFrame:
         """A row per alpha of the paper's Table 2: the saving it reports against the room there is.
 
-        The reported savings are means over five replications, so `groups` is the share of groups of five of our
-        replications, drawn at random without replacement, whose mean room is as large, and `room_best_five` the
-        mean of the five largest.  The verdict is "out of reach" only where not one replication has that much room.
+        The reported savings are means over five replications, so `groups` is the share of groups of five of
+        our replications, drawn at random without replacement, whose mean room is as large, and
+        `room_best_five` the mean of the five largest.  The verdict is "out of reach" only where not one
+        replication has that much room.
         """
         rows = []
         for alpha, (reported, _, _) in TABLE_2.items():

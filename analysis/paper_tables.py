@@ -53,7 +53,7 @@ PICTURES: dict[str, tuple[Callable[[Comparison], Figure], str, str]] = {
     "table1": (
         table_1_compared,
         "Table 1: ours with 95 % intervals, the paper's as crosses.",
-        "Profit, throughput, externality cost and mean extent per policy, ours and the paper's, as in Table 1.",
+        "Profit, throughput, externality cost and mean extent per policy, ours and the paper's.",
     ),
     "figure5": (
         figure_5,
@@ -63,7 +63,7 @@ PICTURES: dict[str, tuple[Callable[[Comparison], Figure], str, str]] = {
     "figure6": (
         figure_6,
         "Figure 6: profit less LJF's as the overhead c varies; the dashed line is the baseline c = 0.0005.",
-        "Lines of profit difference against c, one per alpha, for ISJL and free-ride, from the figures of Table 2.",
+        "Lines of profit difference against c, one per alpha, for ISJL and free-ride; figures in Table 2.",
     ),
 }
 OWN = "paper.html"
@@ -77,7 +77,9 @@ def write_comparison(comparison: Comparison, out: Path) -> Path:
         OSError: `out` cannot be written.
     """
     if out.exists() and not (out / OWN).is_file():
-        raise InputError(f"{out} is there and holds no {OWN}: nothing in it is overwritten, name another --out")
+        raise InputError(
+            f"{out} is there and holds no {OWN}: nothing in it is overwritten, name another --out"
+        )
     with written_whole(out, replace=True) as fresh:
         comparison.table_1.to_csv(fresh / "table1.csv", index=False, lineterminator="\n")
         comparison.table_2.to_csv(fresh / "table2.csv", index=False, lineterminator="\n")
@@ -96,7 +98,9 @@ def write_comparison(comparison: Comparison, out: Path) -> Path:
 def _page(comparison: Comparison, pictures: list[tuple[Picture, bytes]]) -> str:
     ours = environment()
     folder = jinja2.FileSystemLoader(Path(__file__).with_name("templates"))
-    template = ours.overlay(loader=jinja2.ChoiceLoader([folder, *filter(None, [ours.loader])])).get_template(OWN)
+    template = ours.overlay(loader=jinja2.ChoiceLoader([folder, *filter(None, [ours.loader])])).get_template(
+        OWN
+    )
     return template.render(
         title="The paper's Tables 1 and 2, and ours",
         headlines=headlines(comparison),
@@ -115,15 +119,18 @@ def _name(row: Row) -> str:
 
 
 def _rows_1(comparison: Comparison) -> list[tuple[str, list[tuple[str, str, bool]], str]]:
-    """For each cell its name, (ours, paper's, whether they are apart) per column, and the count that agrees."""
+    """For each cell its name, (ours, paper's, whether they are apart) per column, and how many agree."""
     rows, table = [], comparison.table_1
     for row in comparison.cells:
-        here = table[(table["policy"] == row[0]) & (table["alpha"].isna() if row[1] is None else table["alpha"] == row[1])]
+        here = table[
+            (table["policy"] == row[0])
+            & (table["alpha"].isna() if row[1] is None else table["alpha"] == row[1])
+        ]
         figures = []
-        for found in here.itertuples():
-            ours = interval_text(Interval(found.mean, found.ci_low, found.ci_high, found.n))
-            paper = "" if math.isnan(found.paper) else f"{found.paper:.2f}"
-            figures.append((ours, paper, found.agrees is False))
+        for found in here.to_dict("records"):
+            ours = interval_text(Interval(found["mean"], found["ci_low"], found["ci_high"], found["n"]))
+            paper = "" if math.isnan(found["paper"]) else f"{found['paper']:.2f}"
+            figures.append((ours, paper, found["agrees"] is False))
         known = [verdict for verdict in here["agrees"] if verdict is not None]
         agree = f"{sum(known)} of {len(known)}" if known else ""
         rows.append((_name(row), figures, agree))
@@ -138,10 +145,17 @@ def _rows_2(comparison: Comparison) -> list[tuple[str, list[tuple[str, str]]]]:
             Interval(record[name], record[f"{name}_low"], record[f"{name}_high"], 2)
             for name in ("saving", "cost_externality", "break_even")
         )
-        paper = ["" if math.isnan(record[f"{name}_paper"]) else f"{record[f'{name}_paper']:g}" for name in _TABLE_2]
+        paper = [
+            "" if math.isnan(record[f"{name}_paper"]) else f"{record[f'{name}_paper']:g}" for name in _TABLE_2
+        ]
         least = "none" if math.isnan(break_even.mean) else interval_text(break_even)
         room = f"{number_text(record['room_mean'])} (largest {number_text(record['room_largest'])})"
-        figures = [(interval_text(saving), paper[0]), (room, ""), (interval_text(externality), paper[1]), (least, paper[2])]
+        figures = [
+            (interval_text(saving), paper[0]),
+            (room, ""),
+            (interval_text(externality), paper[1]),
+            (least, paper[2]),
+        ]
         rows.append((_name((record["policy"], record["alpha"])), figures))
     return rows
 
@@ -151,7 +165,10 @@ _TABLE_2 = ("saving", "cost_externality", "break_even")
 
 def table_1_text(comparison: Comparison) -> str:
     """Table 1 as text: ours, and below each row the paper's, with ≠ where they do not agree."""
-    lines = [["Policy", *(title for title, _ in HEADS.values()), "Agree"], ["", *(unit for _, unit in HEADS.values()), ""]]
+    lines = [
+        ["Policy", *(title for title, _ in HEADS.values()), "Agree"],
+        ["", *(unit for _, unit in HEADS.values()), ""],
+    ]
     for name, figures, agree in _rows_1(comparison):
         lines.append([name, *(ours for ours, _, _ in figures), agree])
         if any(paper for _, paper, _ in figures):
@@ -167,7 +184,9 @@ def table_2_text(comparison: Comparison) -> str:
         lines.append([name, *(ours for ours, _ in figures)])
         if any(paper for _, paper in figures):
             lines.append(["  paper", *(paper for _, paper in figures)])
-    return f"Table 2\n\n{aligned(lines)}\n\n" + "\n".join([*headlines(comparison), *details(comparison)]) + "\n"
+    return (
+        f"Table 2\n\n{aligned(lines)}\n\n" + "\n".join([*headlines(comparison), *details(comparison)]) + "\n"
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -57,13 +57,22 @@ def figure_5(comparison: Comparison) -> Figure:
 def _cost_bars(axes: Axes, comparison: Comparison) -> None:
     rows = _shared_rows(comparison)
     place = np.arange(len(rows), dtype=float)
-    sides = ((-0.2, lambda row, part: comparison.mean(row, part).mean, 1.0, ""), (0.2, _printed, 0.45, ", paper"))
+    sides = (
+        (-0.2, lambda row, part: comparison.mean(row, part).mean, 1.0, ""),
+        (0.2, _printed, 0.45, ", paper"),
+    )
     for shift, value, opacity, suffix in sides:
         base = np.zeros(len(rows))
         for (part, title), colour in zip(PARTS.items(), sns.color_palette("colorblind"), strict=False):
             width = np.array([value(row, part) for row in rows])
             axes.barh(
-                place + shift, width, left=base, height=0.38, color=colour, alpha=opacity, label=title + suffix
+                place + shift,
+                width,
+                left=base,
+                height=0.38,
+                color=colour,
+                alpha=opacity,
+                label=title + suffix,
             )
             base += width
     axes.set_yticks(place, [_label(row) for row in rows])
@@ -79,14 +88,26 @@ def _frontier(axes: Axes, comparison: Comparison) -> None:
         across = [comparison.mean(row, "throughput") for row in rows]
         up = [comparison.mean(row, "profit") for row in rows]
         axes.errorbar(
-            [value.mean for value in across], [value.mean for value in up], xerr=_reach(across), yerr=_reach(up),
-            color=COLOURS[policy], marker=marker, elinewidth=0.6, linewidth=1.2, label=policy,
+            [value.mean for value in across],
+            [value.mean for value in up],
+            xerr=_reach(across),
+            yerr=_reach(up),
+            color=COLOURS[policy],
+            marker=marker,
+            elinewidth=0.6,
+            linewidth=1.2,
+            label=policy,
         )
     for policy, marker in zip(("fcfs", "ljf", "isjl"), MARKERS, strict=False):
         rows = [row for row in TABLE_1 if row[0] == policy]
         axes.plot(
-            [_printed(row, "throughput") for row in rows], [_printed(row, "profit") for row in rows],
-            color=COLOURS[policy], marker=marker, markerfacecolor="white", linestyle=":", label=f"{policy}, paper",
+            [_printed(row, "throughput") for row in rows],
+            [_printed(row, "profit") for row in rows],
+            color=COLOURS[policy],
+            marker=marker,
+            markerfacecolor="white",
+            linestyle=":",
+            label=f"{policy}, paper",
         )
     axes.set(xlabel="throughput (tokens/step)", ylabel="profit (money)", title="Profit and throughput")
     axes.legend(fontsize=8)
@@ -97,7 +118,7 @@ def _reach(values: list[Interval]) -> np.ndarray:
 
 
 def figure_6(comparison: Comparison) -> Figure:
-    """Figure 6: profit of ISJL less LJF against the overhead c, the paper's (from Table 2) dotted; then free-ride."""
+    """Figure 6: profit of ISJL less LJF's against the overhead c, Table 2's dotted; then free-ride's."""
     figure, panels = _panels(2, 13, 5.2)
     overhead = np.linspace(0, 0.05, 101)
     for axes, policy in zip(panels, ("isjl", "free-ride"), strict=True):
@@ -127,13 +148,17 @@ def _difference_line(
     points = [mean_interval(c * saving + externality) for c in overhead]
     axes.plot(overhead, [point.mean for point in points], color=colour, label=f"{row[1]:g}")
     axes.fill_between(
-        overhead, [point.low for point in points], [point.high for point in points],
-        color=colour, alpha=0.15, linewidth=0,
+        overhead,
+        [point.low for point in points],
+        [point.high for point in points],
+        color=colour,
+        alpha=0.15,
+        linewidth=0,
     )
 
 
 def table_1_compared(comparison: Comparison) -> Figure:
-    """Table 1 as a picture: ours with 95 % intervals, the paper's as crosses; also the policies it has not."""
+    """Table 1 as a picture: ours with 95 % intervals, the paper's as crosses, where it has the row."""
     metrics = {
         "profit": "profit (money)",
         "throughput": "throughput (tokens/step)",
@@ -145,12 +170,19 @@ def table_1_compared(comparison: Comparison) -> Figure:
     for axes, (metric, title) in zip(panels, metrics.items(), strict=True):
         values = [comparison.mean(row, metric) for row in rows]
         axes.errorbar(
-            [value.mean for value in values], range(len(rows)), xerr=_reach(values), fmt="o", markersize=4,
-            color=COLOURS["fcfs"], label="ours, 95 %",
+            [value.mean for value in values],
+            range(len(rows)),
+            xerr=_reach(values),
+            fmt="o",
+            markersize=4,
+            color=COLOURS["fcfs"],
+            label="ours, 95 %",
         )
         shared = [(_printed(row, metric), place) for place, row in enumerate(rows) if row in TABLE_1]
         axes.plot(*zip(*shared, strict=True), "x", color=COLOURS["free-ride"], label="paper's Table 1")
-        axes.set_yticks(range(len(rows)), [_label(row) for row in rows] if axes is panels[0] else [""] * len(rows))
+        axes.set_yticks(
+            range(len(rows)), [_label(row) for row in rows] if axes is panels[0] else [""] * len(rows)
+        )
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlabel(title)
     handles, names = panels[0].get_legend_handles_labels()

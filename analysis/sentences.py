@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -39,7 +39,7 @@ def details(comparison: Comparison) -> list[str]:
     """The figures behind the headlines: the rule, ISJL row by row, free-ride, break-even, the bound."""
     replications = comparison.study.scenario.replications
     rule = (
-        f"Two means agree here if |ours − paper| ≤ 3·s·√(1/{replications} + 1/{REPLICATIONS}), "
+        f"Two means agree here if |ours - paper| ≤ 3·s·√(1/{replications} + 1/{REPLICATIONS}), "
         "s our standard deviation over replications."
     )
     return [
@@ -62,7 +62,7 @@ def _benchmarks(comparison: Comparison) -> Iterable[str]:
         rows = _compared(comparison, policy)
         if rows.empty:
             continue
-        apart = rows[rows["agrees"] == False]  # noqa: E712  the column holds None too
+        apart = rows[rows["agrees"].eq(False)]
         if apart.empty:
             yield f"{policy.upper()}: all {len(rows)} figures of Table 1 agree with ours."
         else:
@@ -71,11 +71,14 @@ def _benchmarks(comparison: Comparison) -> Iterable[str]:
 
 def _apart(rows: pd.DataFrame) -> str:
     """``throughput (ours 36.5, paper 46.99), ...``."""
-    texts = []
-    for row in rows.itertuples():
-        width = (row.ci_high - row.ci_low) / 2
-        texts.append(f"{NAMES[row.metric]} (ours {number_text(row.mean, width)}, paper {row.paper:g})")
-    return ", ".join(texts)
+    means = [number_text(row.mean, (row.ci_high - row.ci_low) / 2) for row in _rows(rows)]
+    pairs = zip(_rows(rows), means, strict=True)
+    return ", ".join(f"{NAMES[row.metric]} (ours {mean}, paper {row.paper:g})" for row, mean in pairs)
+
+
+def _rows(table: pd.DataFrame) -> Iterator[Any]:
+    """The rows of a table, its columns as attributes."""
+    return iter(table.itertuples(index=False))
 
 
 def _isjl(comparison: Comparison) -> Iterable[str]:
@@ -83,15 +86,14 @@ def _isjl(comparison: Comparison) -> Iterable[str]:
     rows, apart = _compared(comparison, "isjl"), _isjl_apart(comparison)
     if not rows.empty:
         alphas = list(apart["alpha"].unique())
-        yield (
-            f"ISJL: {len(alphas)} of {rows['alpha'].nunique()} rows do not agree with Table 1 in at least one figure"
-            + (f" (alpha {_listed(alphas)}): {len(apart)} of {len(rows)} figures." if alphas else ".")
-        )
+        total = rows["alpha"].nunique()
+        where = f" (alpha {_listed(alphas)}): {len(apart)} of {len(rows)} figures." if alphas else "."
+        yield f"ISJL: {len(alphas)} of {total} rows do not agree with Table 1 in at least one figure{where}"
 
 
 def _isjl_apart(comparison: Comparison) -> pd.DataFrame:
     rows = _compared(comparison, "isjl")
-    return rows[rows["agrees"] == False]  # noqa: E712  the column holds None too
+    return rows[rows["agrees"].eq(False)]
 
 
 def _isjl_rows(comparison: Comparison) -> Iterable[str]:
@@ -115,8 +117,9 @@ def _better(comparison: Comparison) -> Iterable[str]:
     better = [alpha for alpha, signs in _signs(comparison).items() if set(signs.values()) == {-1}]
     if better:
         yield (
-            f"free-ride, our variant, beats ISJL on makespan, externality and mean completion time together at alpha "
-            f"{_listed(better)} (each paired 95 % interval lies below 0), which is not the paper's conclusion."
+            "free-ride, our variant, beats ISJL on makespan, externality and mean completion time together "
+            f"at alpha {_listed(better)} (each paired 95 % interval lies below 0), which is not the paper's "
+            "conclusion."
         )
 
 
@@ -150,9 +153,10 @@ def _break_even(comparison: Comparison) -> Iterable[str]:
         never = list(rows.loc[rows["break_even"].isna(), "alpha"])
         paid = rows[rows["break_even"].notna()]
         if never:
-            yield f"{policy} saves no steps over LJF on average at alpha {_listed(never)}: no overhead c makes it pay there."
+            alphas = _listed(never)
+            yield f"{policy} saves no steps over LJF on average at alpha {alphas}: there no c makes it pay."
         if not paid.empty:
-            texts = ", ".join(_threshold(row) for row in paid.itertuples())
+            texts = ", ".join(_threshold(row) for row in _rows(paid))
             yield f"{policy} earns more than LJF once c, in money per step, exceeds {texts}."
 
 
@@ -167,27 +171,26 @@ def _verdicts(comparison: Comparison) -> Iterable[str]:
     """Table 2's savings by verdict, in one sentence."""
     groups = comparison.reach.groupby("verdict", sort=False)["alpha"]
     texts = [f"{verdict} at alpha {_listed(list(alphas))}" for verdict, alphas in groups]
-    yield f"By the lower bound on the makespan, the savings that Table 2 reports for ISJL are {'; '.join(texts)}."
+    listed = "; ".join(texts)
+    yield f"By the lower bound on the makespan, the savings that Table 2 reports for ISJL are {listed}."
 
 
 def _reach(comparison: Comparison) -> Iterable[str]:
     """Which of Table 2's savings the cohort bound rules out."""
     yield (
-        "LJF's makespan less the lower bound is the most that any contiguous schedule within alpha can save (whether one "
-        "saves as much is another matter). "
-        f"Table 2's savings are means of {REPLICATIONS} replications, so they are held against the room in groups of "
-        f"{REPLICATIONS} of ours, drawn at random."
+        "LJF's makespan less the lower bound is the most that any contiguous schedule within alpha can save "
+        f"(whether one saves as much is another matter). Table 2's savings are means of {REPLICATIONS} "
+        f"replications, so they are held against the room in groups of {REPLICATIONS} of ours, drawn by lot."
     )
-    for row in comparison.reach.itertuples():
+    for row in _rows(comparison.reach):
         share = f"{100 * row.groups:.3g} % of groups have" if row.groups else "not one of the groups has"
+        mean, best, largest = map(number_text, (row.room_mean, row.room_best_five, row.room_largest))
         yield (
-            f"Alpha {row.alpha:g}: {row.verdict}. Table 2 reports {row.reported:g} steps saved; there is room for "
-            f"{number_text(row.room_mean)} on average, {number_text(row.room_best_five)} in the {REPLICATIONS} replications "
-            f"with most and {number_text(row.room_largest)} in the one with most; {share} room for it on average."
+            f"Alpha {row.alpha:g}: {row.verdict}. Table 2 reports {row.reported:g} steps saved; there is "
+            f"room for {mean} on average, {best} in the {REPLICATIONS} replications with most and {largest} "
+            f"in the one with most; {share} room for it on average."
         )
 
 
 def _listed(alphas: list[float]) -> str:
     return ", ".join(f"{alpha:g}" for alpha in alphas)
-
-

@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from fairq.errors import FairqError, InputError, unknown_name
+from fairq.manifest import own_version
 from fairq.policy import POLICIES
-from fairq.report import text_table
-from fairq.scenario import Scenario
-from fairq.study import own_version, run_study
 from fairq.validation import whole_number
 
 __all__ = ["main"]
@@ -106,7 +104,9 @@ def _parser() -> argparse.ArgumentParser:
     policies = commands.add_parser("policies", help="list the policies by name", allow_abbrev=False)
     policies.add_argument("--json", action="store_true", help="as JSON, a list of objects")
     policies.set_defaults(act=_policies)
-    schema = commands.add_parser("schema", help="print the JSON Schema of a scenario file", allow_abbrev=False)
+    schema = commands.add_parser(
+        "schema", help="print the JSON Schema of a scenario file", allow_abbrev=False
+    )
     schema.set_defaults(act=_schema)
     return parser
 
@@ -114,10 +114,16 @@ def _parser() -> argparse.ArgumentParser:
 def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
     text = "Simulate a scenario and write a run directory: manifest, tables, report, figures."
     run = commands.add_parser("run", help="simulate a scenario", description=text, allow_abbrev=False)
-    run.add_argument("scenario", metavar="SCENARIO", help="a TOML file, or the name of one that comes with fairq")
-    run.add_argument("--out", metavar="DIR", type=Path, help="run directory (default: runs/NAME, the scenario's)")
+    run.add_argument(
+        "scenario", metavar="SCENARIO", help="a TOML file, or the name of one that comes with fairq"
+    )
+    run.add_argument(
+        "--out", metavar="DIR", type=Path, help="run directory (default: runs/NAME, the scenario's)"
+    )
     run.add_argument("--jobs", metavar="N", default="1", help="processes, a whole number >= 1 (default: 1)")
-    run.add_argument("--force", action="store_true", help="replace a run directory of another scenario or seed")
+    run.add_argument(
+        "--force", action="store_true", help="run again and replace the run directory there"
+    )
     run.add_argument(
         "--set",
         metavar="FIELD=VALUE",
@@ -137,6 +143,10 @@ def _unknown_argument(text: str, command: str) -> InputError:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from fairq.report import text_table
+    from fairq.scenario import Scenario
+    from fairq.study import run_study
+
     jobs = arguments.jobs
     jobs = whole_number("--jobs", int(jobs) if jobs.isascii() and jobs.isdigit() else jobs, at_least=1)
     scenario = Scenario.load(arguments.scenario, overrides=arguments.set)
@@ -164,6 +174,8 @@ def _policies(arguments: argparse.Namespace) -> int:
 
 
 def _schema(arguments: argparse.Namespace) -> int:  # noqa: ARG001  every command is called alike
+    from fairq.scenario import Scenario
+
     print(json.dumps(Scenario.json_schema(), indent=2, ensure_ascii=False))
     return OK
 

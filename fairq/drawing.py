@@ -147,6 +147,12 @@ def _write_ids(axes: Axes, requests: np.ndarray, bars: list[Bar], lane: np.ndarr
         text, width = str(request), (times[-1] - times[0]) / (high - low)
         if width > 0.013 * (len(text) + 0.5) * size / 8:
             axes.annotate(
-                text, (times[0], slot), xytext=(2, 0), textcoords="offset points",
-                fontsize=size, color="white", va="center", clip_on=True,
+                text,
+                (times[0], slot),
+                xytext=(2, 0),
+                textcoords="offset points",
+                fontsize=size,
+                color="white",
+                va="center",
+                clip_on=True,
             )

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
     from fairq.study import Study
 
-__all__ = ["Picture", "as_png", "cost_decomposition", "latency_quantiles", "profit_throughput", "study_pictures"]
+__all__ = [
+    "Picture",
+    "as_png",
+    "cost_decomposition",
+    "latency_quantiles",
+    "profit_throughput",
+    "study_pictures",
+]
 
 MARKERS = "oXsDP^v*<>"
 QUANTILES = ("p50", "p90", "p95", "p99")
@@ -51,17 +58,20 @@ def study_pictures(study: Study) -> list[Picture]:
     policies = ", ".join(study.labels.values())
     return [
         Picture(
-            "cost", f"Cost decomposition: C = τQ + cT + τE.{bars}",
+            "cost",
+            f"Cost decomposition: C = τQ + cT + τE.{bars}",
             f"Stacked bars of τQ, cT and τE in money for {policies}; the figures are in the table Money.",
             cost_decomposition(study),
         ),
         Picture(
-            "frontier", f"Profit against throughput; a line joins the values of alpha.{bars}",
+            "frontier",
+            f"Profit against throughput; a line joins the values of alpha.{bars}",
             f"Profit in money against throughput for {policies}; the figures are in the tables.",
             profit_throughput(study),
         ),
         Picture(
-            "latency", f"Quantiles of the latency of completed requests.{bars}",
+            "latency",
+            f"Quantiles of the latency of completed requests.{bars}",
             f"Latency quantiles {', '.join(QUANTILES)} for {policies}; the figures are in the table Latency.",
             latency_quantiles(study),
         ),
@@ -132,8 +142,15 @@ def profit_throughput(study: Study) -> Figure:
         index = [place for place, cell in enumerate(study.cells) if cell.policy == policy]
         x, y = [throughput[place] for place in index], [profit[place] for place in index]
         axes.errorbar(
-            [value.mean for value in x], [value.mean for value in y], xerr=_reach(x), yerr=_reach(y),
-            color=colour, marker=MARKERS[which % len(MARKERS)], elinewidth=0.6, linewidth=1.2, label=policy,
+            [value.mean for value in x],
+            [value.mean for value in y],
+            xerr=_reach(x),
+            yerr=_reach(y),
+            color=colour,
+            marker=MARKERS[which % len(MARKERS)],
+            elinewidth=0.6,
+            linewidth=1.2,
+            label=policy,
         )
         for place, across, up in zip(index, x, y, strict=True):
             _name_alpha(axes, study.cells[place].parameters.get("alpha"), across.mean, up.mean)
@@ -156,8 +173,14 @@ def latency_quantiles(study: Study) -> Figure:
     for quantile, colour, marker in zip(QUANTILES, palette, MARKERS, strict=False):
         values = _column(study, f"latency_{quantile}")
         axes.errorbar(
-            [value.mean for value in values], rows, xerr=_reach(values), fmt=marker,
-            color=colour, elinewidth=1.2, markersize=5, label=quantile,
+            [value.mean for value in values],
+            rows,
+            xerr=_reach(values),
+            fmt=marker,
+            color=colour,
+            elinewidth=1.2,
+            markersize=5,
+            label=quantile,
         )
     axes.set_xlim(left=0)
     axes.set_xlabel(f"latency ({time_unit(study.scenario.clock)})")

@@ -111,8 +111,9 @@ def _externality(study: Study) -> str:
     if low.mean == high.mean:
         return f"The batching externality costs {_estimate(low, 'money')} under every policy."
     return (
-        f"The batching externality τE, what requests pay for longer ones beside them, costs {_estimate(low, 'money')} "
-        f"under {study.labels[least]} and {_estimate(high, 'money')} under {study.labels[most]}."
+        "The batching externality τE, what requests pay for longer ones beside them, costs "
+        f"{_estimate(low, 'money')} under {study.labels[least]} and {_estimate(high, 'money')} under "
+        f"{study.labels[most]}."
     )
 
 
@@ -135,7 +136,7 @@ def _completion(study: Study) -> str:
     if arrived == completed:
         return "Every request that arrived was completed, in every run."
     return (
-        f"Over all runs {completed:,} of {arrived:,} requests were completed, {int(totals['running_end']):,} were in "
-        f"service and {int(totals['queued_end']):,} queued at the end; latency and TPOT are those of the completed, "
-        "and so too short."
+        f"Over all runs {completed:,} of {arrived:,} requests were completed, {int(totals['running_end']):,} "
+        f"were in service and {int(totals['queued_end']):,} queued at the end; latency and TPOT are those of "
+        "the completed, and so too short."
     )

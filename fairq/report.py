@@ -39,8 +39,8 @@ def _quantiles(name: str) -> tuple[str, ...]:
 SECTIONS = (
     Section(
         "Service",
-        "Makespan is the last completion less the first arrival; throughput is tokens processed per unit of it. "
-        "Mean latency is the mean completion time where all requests are there from the beginning.",
+        "Makespan is the last completion less the first arrival; throughput is tokens processed per unit of "
+        "it. Mean latency is the mean completion time where all requests are there from the beginning.",
         ("throughput", "makespan", "latency_mean", "utilisation", "completed_share"),
     ),
     Section(
@@ -51,7 +51,8 @@ SECTIONS = (
     ),
     Section(
         "Fairness",
-        "The extent of a step is the largest progress in the batch less the smallest; the mean is over busy steps.",
+        "The extent of a step is the largest progress in the batch less the smallest; "
+        "the mean is over busy steps.",
         ("mean_extent", "max_extent", "violations"),
     ),
     Section("Wait", "From arrival to the first step.", _quantiles("wait")),
@@ -64,8 +65,7 @@ SECTIONS = (
     Section("Latency", "From arrival to completion, of the requests completed.", _quantiles("latency")),
 )
 LIMITS = (
-    "A prompt is processed at one token a step, as in the paper's model, so TTFT is that model's and not a "
-    "machine's, which takes a prompt in large chunks.",
+    "A prompt is processed at one token a step, as in the paper's model: TTFT is not a real machine's.",
     "Prefix reuse is not modelled: every request processes all its tokens.",
 )
 _TERMINAL = (
@@ -80,7 +80,7 @@ def write_report(study: Study, directory: Path) -> None:
     Raises:
         OSError: the directory cannot be written.
     """
-    from fairq.figures import as_png, study_pictures  # noqa: PLC0415  only who draws loads seaborn
+    from fairq.figures import as_png, study_pictures  # only who draws loads seaborn
 
     pictures = [(picture, as_png(picture.figure)) for picture in study_pictures(study)]
     folder = directory / "figures"
@@ -94,15 +94,21 @@ def write_report(study: Study, directory: Path) -> None:
 def report_page(study: Study, pictures: Sequence[tuple[Picture, bytes]]) -> str:
     """The report as HTML with the images inside: no link leads out of it."""
     summary = _with_share(study)
-    return environment().get_template("report.html").render(
-        title=f"Study {study.scenario.name}",
-        setting=setting(study),
-        findings=findings(study),
-        intervals=_on_intervals(study),
-        sections=[_section(study, summary, section) for section in SECTIONS],
-        figures=[image_entry(picture, image, f"figures/{picture.name}.png") for picture, image in pictures],
-        limits=LIMITS,
-        scenario=json.dumps(study.scenario.to_dict(), indent=2, ensure_ascii=False),
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            title=f"Study {study.scenario.name}",
+            setting=setting(study),
+            findings=findings(study),
+            intervals=_on_intervals(study),
+            sections=[_section(study, summary, section) for section in SECTIONS],
+            figures=[
+                image_entry(picture, image, f"figures/{picture.name}.png") for picture, image in pictures
+            ],
+            limits=LIMITS,
+            scenario=json.dumps(study.scenario.to_dict(), indent=2, ensure_ascii=False),
+        )
     )
 
 
@@ -122,7 +128,9 @@ def text_table(study: Study) -> str:
     summary, blocks = _with_share(study), []
     for names in _TERMINAL:
         heads = [metric(name, time_unit(study.scenario.clock)) for name in names]
-        rows = [["policy", *(head.title.lower() if head.title[1:2].islower() else head.title for head in heads)]]
+        rows = [
+            ["policy", *(head.title.lower() if head.title[1:2].islower() else head.title for head in heads)]
+        ]
         rows += [["", *(head.unit for head in heads)]]
         for cell, label in study.labels.items():
             rows.append([label, *(interval_text(interval_of(summary, cell, name)) for name in names)])
@@ -145,8 +153,8 @@ def _on_intervals(study: Study) -> str:
     if replications == 1:
         return "One replication: no intervals can be given, and a difference may be chance."
     return (
-        f"Means over {replications} replications with 95 % intervals (Student's t); quantiles are taken within "
-        "each replication and then averaged. A figure without an interval was the same in all of them."
+        f"Means over {replications} replications with 95 % intervals (Student's t); quantiles are taken "
+        "within each replication and then averaged. A figure without an interval was the same in all of them."
     )
 
 

@@ -13,7 +13,7 @@ __all__ = ["written_whole"]
 
 @contextmanager
 def written_whole(directory: Path, *, replace: bool = False) -> Iterator[Path]:
-    """A fresh directory beside `directory`, which takes its name when the block ends well.
+    r"""A fresh directory beside `directory`, which takes its name when the block ends well.
 
     When the block raises, or is interrupted, the fresh directory goes, with the parents
     that were made for it, and what stood under the name stays as it was.
@@ -28,7 +28,7 @@ def written_whole(directory: Path, *, replace: bool = False) -> Iterator[Path]:
     >>> import tempfile
     >>> home = Path(tempfile.mkdtemp())
     >>> with written_whole(home / "study") as fresh:
-    ...     _ = (fresh / "runs.csv").write_text("cell\\n")
+    ...     _ = (fresh / "runs.csv").write_text("cell\n")
     >>> [path.name for path in home.rglob("*")]
     ['study', 'runs.csv']
     """

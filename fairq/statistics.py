@@ -157,7 +157,12 @@ def summarise(
         identity = {key: group[key].iloc[0] for key in keys}
         for metric in metrics:
             interval = mean_interval(group[metric], confidence)
-            estimate = {"n": interval.n, "mean": interval.mean, "ci_low": interval.low, "ci_high": interval.high}
+            estimate = {
+                "n": interval.n,
+                "mean": interval.mean,
+                "ci_low": interval.low,
+                "ci_high": interval.high,
+            }
             rows.append({**identity, "metric": metric, **estimate})
     return pd.DataFrame(rows, columns=[*keys, "metric", "n", "mean", "ci_low", "ci_high"])
 

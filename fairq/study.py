@@ -6,14 +6,11 @@ or with how many processes it was made: the same scenario, seed and versions giv
 
 from __future__ import annotations
 
-import hashlib
 import json
-import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +19,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from fairq.errors import FairqError, InputError
+from fairq.manifest import MANIFEST, differences, manifest_of, read_manifest
 from fairq.rundir import written_whole
 from fairq.scenario import Scenario
 from fairq.statistics import summarise
@@ -32,11 +30,8 @@ if TYPE_CHECKING:
     from fairq.scenario import Cell
     from fairq.workload import Workload
 
-__all__ = ["Study", "load_study", "own_version", "run_study"]
+__all__ = ["Study", "load_study", "run_study"]
 
-MANIFEST = "manifest.json"
-ENGINE = "simpy"
-_LIBRARIES = ("numpy", "pandas", "scipy", "simpy")
 _FILES = ("runs.csv", "summary.csv", "report.html")
 
 
@@ -87,7 +82,7 @@ def run_study(
     Parameters:
         out: the directory; it appears only when all is done.
         jobs: processes; the results do not depend on it.
-        force: replace a run directory of another scenario, seed or version.
+        force: run again, whatever run directory is there, and replace it.
         progress: a bar on stderr, where that is a terminal.
 
     Raises:
@@ -97,7 +92,7 @@ def run_study(
             error names cell and replication.
         OSError: `out` cannot be written.
     """
-    jobs, directory, manifest = whole_number("jobs", jobs, at_least=1), Path(out), _manifest(scenario)
+    jobs, directory, manifest = whole_number("jobs", jobs, at_least=1), Path(out), manifest_of(scenario)
     if _is_finished(directory, manifest, force):
         return load_study(directory, reused=True)
     with written_whole(directory, replace=force) as fresh:
@@ -113,14 +108,16 @@ def load_study(directory: str | Path, *, reused: bool = False) -> Study:
         InputError: no run directory, or one that lacks a file.
     """
     directory = Path(directory)
-    manifest = _read_manifest(directory)
+    manifest = read_manifest(directory)
     for name in _FILES:
         if not (directory / name).is_file():
             raise InputError(f"{directory} is no whole run directory: it has no {name}")
     try:
         scenario = Scenario.from_dict(manifest["scenario"])
     except InputError as error:
-        raise InputError(f"{directory / MANIFEST} holds no scenario of this version of fairq: {error}") from None
+        raise InputError(
+            f"{directory / MANIFEST} holds no scenario of this version of fairq: {error}"
+        ) from None
     runs, summary = (_read_table(directory / name) for name in ("runs.csv", "summary.csv"))
     return Study(directory, scenario, runs, summary, reused)
 
@@ -132,88 +129,27 @@ def _read_table(path: Path) -> pd.DataFrame:
         raise InputError(f"{path} is no table: {error}") from None
 
 
-def _manifest(scenario: Scenario) -> dict[str, Any]:
-    """What decides the results: scenario, seed, the content of the files it reads, versions."""
-    versions = {name: metadata.version(name) for name in _LIBRARIES}
-    return {
-        "name": scenario.name,
-        "seed": scenario.seed,
-        "engine": ENGINE,
-        "versions": {"fairq": own_version(), "python": platform.python_version(), **versions},
-        "inputs": _digests(scenario),
-        "scenario": scenario.to_dict(),
-    }
-
-
-def own_version() -> str:
-    """The version of fairq that is installed; from a bare source tree, ``"not installed"``.
-
-    >>> bool(own_version())
-    True
-    """
-    try:
-        return metadata.version("fairq")
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
-def _digests(scenario: Scenario) -> dict[str, str]:
-    """SHA-256 of the trace that the scenario reads, so that a changed file is not taken for the old one."""
-    path = scenario.trace_path()
-    if path is None:
-        return {}
-    try:
-        with path.open("rb") as file:
-            return {scenario.to_dict()["workload"]["arrivals"]["path"]: hashlib.file_digest(file, "sha256").hexdigest()}
-    except OSError as error:
-        raise InputError(f"workload.arrivals.path is {str(path)!r}, which cannot be read: {error.strerror}") from None
-
-
-def _read_manifest(directory: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{directory} is no run directory: it has no {MANIFEST}") from None
-    except ValueError as error:
-        raise InputError(f"{directory / MANIFEST} is damaged: {error}") from None
-    if not isinstance(manifest, dict) or not {"scenario", "seed", "versions"} <= manifest.keys():
-        raise InputError(f"{directory / MANIFEST} is not one of fairq's")
-    return manifest
-
-
 def _is_finished(directory: Path, manifest: dict[str, Any], force: bool) -> bool:
-    """Whether `directory` holds this very study; an error where it holds something to keep."""
+    """Whether `directory` holds this very study and may be read; an error where it holds something to keep.
+
+    Even with `force` only a run directory is replaced: a slip of the hand must not cost anything else.
+    """
     if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
         return False
     if not directory.is_dir():
         raise InputError(f"{directory} is a file: the results need a directory of their own")
     try:
-        found = _read_manifest(directory)
+        found = read_manifest(directory)
     except InputError as error:
         raise InputError(f"{error}; nothing there is overwritten, name another directory") from None
-    differences = list(_differences(found, manifest))
-    missing = [f"{name} is missing" for name in _FILES if not (directory / name).is_file()]
-    if not differences and not missing:
-        return True
-    if not force:
-        what = "; ".join((differences + missing)[:3])
+    if force:
+        return False
+    reasons = list(differences(found, manifest))
+    reasons += [f"{name} is missing" for name in _FILES if not (directory / name).is_file()]
+    if reasons:
+        what = "; ".join(reasons[:3])
         raise InputError(f"{directory} holds another run ({what}): name another directory or use --force")
-    return False
-
-
-def _differences(found: Any, wanted: Any, field: str = "") -> Iterator[str]:
-    """The fields in which two manifests differ, in words, the deepest that says it."""
-    if isinstance(found, Mapping) and isinstance(wanted, Mapping):
-        for name in [*wanted, *(name for name in found if name not in wanted)]:
-            inner = f"{field}.{name}" if field else str(name)
-            yield from _differences(found.get(name), wanted.get(name), inner)
-    elif found != wanted:
-        yield f"{field} is {_shortened(found)} there and {_shortened(wanted)} here"
-
-
-def _shortened(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return True
 
 
 def _simulate_all(scenario: Scenario, jobs: int, progress: bool) -> pd.DataFrame:
@@ -229,7 +165,9 @@ def _simulate_all(scenario: Scenario, jobs: int, progress: bool) -> pd.DataFrame
     try:
         runs = pd.DataFrame(list(bar))
     except BrokenProcessPool:
-        raise FairqError("a process of this run was killed, probably for lack of memory: use fewer --jobs") from None
+        raise FairqError(
+            "a process of this run was killed, probably for lack of memory: use fewer --jobs"
+        ) from None
     parameters = _parameters(cells)
     first = ["cell", "replication", "policy", *parameters]
     return runs[[*first, *(name for name in runs.columns if name not in first)]]
@@ -259,12 +197,12 @@ def _row(scenario: Scenario, cell: Cell, replication: int, workload: Workload) -
         error.add_note(f"in {cell_label(cell.policy, cell.parameters)}, replication {replication}")
         raise
     identity = {"cell": cell.index, "replication": replication, "policy": cell.policy, **cell.parameters}
-    return {**identity, **result.summary.to_dict()}
+    return identity | {str(name): value for name, value in result.summary.items()}
 
 
 def _write(directory: Path, scenario: Scenario, manifest: dict[str, Any], runs: pd.DataFrame) -> None:
     """Every file of the run directory; numbers as the shortest text that reads back the same."""
-    from fairq.report import write_report  # noqa: PLC0415  it draws, and a Study is often read without
+    from fairq.report import write_report  # it draws, and a Study is often read without
 
     keys = ["cell", "policy", *_parameters(scenario.cells())]
     metrics = [name for name in runs.columns if name not in {"replication", *keys}]
