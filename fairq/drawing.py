@@ -13,14 +13,17 @@ import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from fairq.cost import TOKEN_CLOCK
 from fairq.errors import InputError
 from fairq.validation import whole_number
+from fairq.wording import cell_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from fairq.cost import StepTime
     from fairq.simulate import Result
 
     Bar = tuple[np.ndarray, np.ndarray]  # progress at the cuts, and their times
@@ -57,12 +60,14 @@ def plot_schedule(result: Result, ax: Axes | None = None, worker: int = 0) -> Ax
     served = served.sort_values(["start_step", "request"])
     axes = _new_axes(result.batch_size) if ax is None else ax
     lane = lanes(served["start_step"].to_numpy(), served["progress"].to_numpy())
-    bars = _bars(served, result)
+    bars = _bars(served, result.clock)
     _draw_bars(axes, bars, lane)
     _write_ids(axes, served["request"].to_numpy(), bars, lane)
     axes.set(xlabel="time (steps)" if result.clock == TOKEN_CLOCK else "time (s)", ylabel="lane of the batch")
     axes.set_ylim(result.batch_size - 0.5, -0.5)
-    axes.set_title(f"{result.policy}, worker {worker}")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    alpha = {} if result.alpha is None else {"alpha": result.alpha}
+    axes.set_title(f"{cell_label(result.policy, {**alpha, **result.options})}, worker {worker}")
     return axes
 
 
@@ -91,38 +96,29 @@ def _new_axes(batch_size: int) -> Axes:
     return figure.add_subplot()
 
 
-def _bars(served: pd.DataFrame, result: Result) -> list[Bar]:
-    """The bar of every request: the progress at which it is cut, and the times of the cuts.
-
-    The worker's step count is known at every start and finish; between two of them it is drawn as
-    even, which is exact on the token clock and off by less than can be seen on others.
-    """
+def _bars(served: pd.DataFrame, clock: StepTime) -> list[Bar]:
+    """The bar of every request: the progress at which it is cut, and the times of the cuts."""
     first = served["start_step"].to_numpy()
-    last = first + served["progress"].to_numpy()
-    step, time = _boundaries(served, first, last, result)
+    elapsed = _elapsed(first, first + served["progress"].to_numpy(), clock)
     pieces = max(2, _PIECES // max(1, len(served)))
     bars = []
-    for start, begin, end in zip(served["start"].tolist(), first.tolist(), last.tolist(), strict=True):
-        cuts = np.unique(np.linspace(0, end - begin, min(end - begin, pieces) + 1).astype(np.int64))
-        inside = slice(np.searchsorted(time, start, "right"), np.searchsorted(step, end) + 1)
-        times = np.interp(begin + cuts, np.r_[begin, step[inside]], np.r_[start, time[inside]])
-        bars.append((cuts, times))
+    for start, begin, tokens in zip(served["start"], first, served["progress"], strict=True):
+        cuts = np.unique(np.linspace(0, tokens, min(tokens, pieces) + 1).astype(np.int64))
+        bars.append((cuts, start + elapsed[begin + cuts] - elapsed[begin]))
     return bars
 
 
-def _boundaries(
-    served: pd.DataFrame, first: np.ndarray, last: np.ndarray, result: Result
-) -> tuple[np.ndarray, np.ndarray]:
-    """Step counts and times of every start and finish, in order.
+def _elapsed(first: np.ndarray, last: np.ndarray, clock: StepTime) -> np.ndarray:
+    """Time that the worker's first k steps took together, by k; idle gaps are not in it.
 
-    What was still running ends with the run: after its whole steps on the token clock, else at
-    `until`, less than a step later.
+    In step k the batch are those with first <= k < last, and its longest progress is that of the
+    earliest admitted among them: in order of start, the first whose last step is still to come.
     """
-    ends = served["start"] + served["progress"] if result.clock == TOKEN_CLOCK else result.until
-    step = np.r_[first, last]
-    time = np.r_[served["start"].to_numpy(), served["finish"].fillna(ends).to_numpy()]
-    order = np.lexsort((time, step))
-    return step[order], time[order]
+    steps = np.arange(last.max(initial=0))
+    batch = np.searchsorted(first, steps, "right") - np.searchsorted(np.sort(last), steps, "right")
+    oldest = first[np.searchsorted(np.maximum.accumulate(last), steps, "right")]
+    durations = clock.of(1, batch, batch * (steps - oldest + 1))
+    return np.concatenate([[0.0], np.cumsum(durations)])
 
 
 def _draw_bars(axes: Axes, bars: list[Bar], lane: np.ndarray) -> None:
