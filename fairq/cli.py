@@ -1,0 +1,184 @@
+"""The command `fairq`: run a scenario, list the policies, print the schema of a scenario.
+
+Exit status: 0 done; 1 a run failed or broke one of its invariants; 2 bad input or output that cannot
+be written, one line on stderr and nothing written; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import NoReturn
+
+from fairq.errors import FairqError, InputError, unknown_name
+from fairq.manifest import own_version
+from fairq.policy import POLICIES
+from fairq.validation import whole_number
+
+__all__ = ["main"]
+
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+COMMANDS = ("run", "policies", "schema")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (the process's own without one) and return its exit status.
+
+    >>> main(["--version"]) == 0
+    fairq ...
+    True
+    """
+    try:
+        status = _dispatch(sys.argv[1:] if argv is None else list(argv))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except InputError as error:
+        return _complain(error, BAD_INPUT)
+    except FairqError as error:
+        return _complain(error, FAILED)
+    except BrokenPipeError:
+        _drop_stdout()
+        return OK  # whoever read the answer has read enough
+    except OSError as error:
+        _drop_stdout()
+        place = f": {error.filename}" if error.filename else ""
+        return _complain(InputError(f"{error.strerror or error}{place}"), BAD_INPUT)
+    except KeyboardInterrupt:
+        return _complain(FairqError("interrupted; nothing was written"), INTERRUPTED)
+    return status
+
+
+def _complain(error: Exception, status: int) -> int:
+    """One line on stderr, whatever the error says."""
+    notes = " ".join(getattr(error, "__notes__", []))
+    text = " ".join(f"{error} {notes}".split())
+    with suppress(OSError, AttributeError):  # no stderr, nobody to tell
+        sys.stderr.write(f"fairq: error: {text}\n")
+        sys.stderr.flush()
+    return status
+
+
+def _drop_stdout() -> None:
+    """Let the interpreter's own last flush go nowhere instead of failing again."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are `InputError`, as all others of ours."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(message)
+
+
+def _dispatch(argv: list[str]) -> int:
+    if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
+        raise unknown_name("command", argv[0], COMMANDS)
+    parser = _parser()
+    try:
+        arguments, rest = parser.parse_known_args(argv)
+    except SystemExit as done:  # help was printed
+        return int(done.code or 0)
+    if arguments.version:
+        print(f"fairq {own_version()}")
+        return OK
+    if arguments.command is None:
+        raise InputError(f"no command given: it must be one of {', '.join(COMMANDS)} (see fairq --help)")
+    if rest:
+        raise _unknown_argument(rest[0], arguments.command)
+    return int(arguments.act(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="fairq", description=f"{__doc__}", allow_abbrev=False)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--version", action="store_true", help="print the version and stop")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_run(commands)
+    policies = commands.add_parser("policies", help="list the policies by name", allow_abbrev=False)
+    policies.add_argument("--json", action="store_true", help="as JSON, a list of objects")
+    policies.set_defaults(act=_policies)
+    schema = commands.add_parser(
+        "schema", help="print the JSON Schema of a scenario file", allow_abbrev=False
+    )
+    schema.set_defaults(act=_schema)
+    return parser
+
+
+def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
+    text = "Simulate a scenario and write a run directory: manifest, tables, report, figures."
+    run = commands.add_parser("run", help="simulate a scenario", description=text, allow_abbrev=False)
+    run.add_argument(
+        "scenario", metavar="SCENARIO", help="a TOML file, or the name of one that comes with fairq"
+    )
+    run.add_argument(
+        "--out", metavar="DIR", type=Path, help="run directory (default: runs/NAME, the scenario's)"
+    )
+    run.add_argument("--jobs", metavar="N", default="1", help="processes, a whole number >= 1 (default: 1)")
+    run.add_argument(
+        "--force", action="store_true", help="run again and replace the run directory there"
+    )
+    run.add_argument(
+        "--set",
+        metavar="FIELD=VALUE",
+        action="append",
+        default=[],
+        help="change a field of the scenario, as pool.workers=8; may be given again",
+    )
+    run.set_defaults(act=_run)
+
+
+def _unknown_argument(text: str, command: str) -> InputError:
+    """The error for an argument that no one takes."""
+    if not text.startswith("-"):
+        return InputError(f"fairq {command} takes no further argument {text!r}")
+    options = {"run": ["--out", "--jobs", "--force", "--set"], "policies": ["--json"]}.get(command, [])
+    return unknown_name(f"option of fairq {command}", text.partition("=")[0], [*options, "--help"])
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fairq.report import text_table
+    from fairq.scenario import Scenario
+    from fairq.study import run_study
+
+    jobs = arguments.jobs
+    jobs = whole_number("--jobs", int(jobs) if jobs.isascii() and jobs.isdigit() else jobs, at_least=1)
+    scenario = Scenario.load(arguments.scenario, overrides=arguments.set)
+    out = Path("runs", scenario.name) if arguments.out is None else arguments.out
+    study = run_study(scenario, out, jobs=jobs, force=arguments.force)
+    print(text_table(study))
+    print()
+    if study.reused:
+        print("The run was there already: same scenario, seed and versions; nothing was simulated.")
+    print(f"Report: {study.report}")
+    return OK
+
+
+def _policies(arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        print(json.dumps([asdict(info) for info in POLICIES.values()], indent=2, ensure_ascii=False))
+        return OK
+    width = max(map(len, POLICIES))
+    for info in POLICIES.values():
+        traits = ["needs alpha" if info.needs_alpha else "alpha optional"]
+        traits += ["keeps every step within alpha"] if info.guarded else []
+        traits += [f"options: {', '.join(info.options)}"] if info.options else []
+        print(f"{info.name:<{width}}  {info.summary} ({info.source})\n{'':<{width}}  {'; '.join(traits)}")
+    return OK
+
+
+def _schema(arguments: argparse.Namespace) -> int:  # noqa: ARG001  every command is called alike
+    from fairq.scenario import Scenario
+
+    print(json.dumps(Scenario.json_schema(), indent=2, ensure_ascii=False))
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""What a study found, in sentences that can be quoted; every figure comes with its interval."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from fairq.statistics import Interval, interval_of, paired_difference
+from fairq.wording import metric, number_text, range_text, time_unit
+
+if TYPE_CHECKING:
+    from fairq.study import Study
+
+__all__ = ["findings", "setting"]
+
+
+def setting(study: Study) -> str:
+    """One sentence on what was run.
+
+    It names workers, batch size, requests, replications, seed and clock, so that a figure
+    quoted from the report can be traced.
+    """
+    scenario, unit = study.scenario, time_unit(study.scenario.clock)
+    workers, runs = scenario.pool.workers, scenario.replications
+    arrived = study.runs.groupby("replication")["arrived"].first()
+    clock = "a step is the unit of time" if unit == "steps" else "time in seconds"
+    return (
+        f"{number_text(float(arrived.mean()))} requests{' on average' if arrived.nunique() > 1 else ''} "
+        f"on {_count(workers, 'worker')} with batches of at most {scenario.pool.batch_size}, "
+        f"{_count(runs, 'replication')} (seed {scenario.seed}), {clock}."
+    )
+
+
+def findings(study: Study) -> list[str]:
+    """The sentences, most general first; extremes are named with the runner-up they beat.
+
+    Two policies are compared within replications, on the same workloads; where the interval
+    of their difference contains 0 the sentence says that the runs do not tell them apart.
+    """
+    ranked = [("throughput", True), ("profit", True), ("latency_mean", False), ("latency_p99", False)]
+    sentences = [_ranking(study, name, largest) for name, largest in ranked]
+    sentences += [_externality(study), _fairness(study), _completion(study)]
+    return [sentence for sentence in sentences if sentence]
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def _estimate(interval: Interval, unit: str) -> str:
+    """``41.23 tokens/step (95 %: 40.9 to 41.6)``."""
+    text, ends = f"{number_text(interval.mean, interval.half_width)} {unit}", range_text(interval)
+    return f"{text} (95 %: {ends})" if ends else text
+
+
+def _by_mean(study: Study, name: str) -> list[tuple[int, Interval]]:
+    """Cells with a value of `name`, smallest mean first; equal ones in the scenario's order."""
+    values = [(cell, interval_of(study.summary, cell, name)) for cell in study.labels]
+    return sorted((pair for pair in values if not math.isnan(pair[1].mean)), key=lambda pair: pair[1].mean)
+
+
+def _ranking(study: Study, name: str, largest: bool) -> str:
+    """Best, runner-up and worst of one metric."""
+    order = _by_mean(study, name)
+    if not order:
+        return ""
+    described = metric(name, time_unit(study.scenario.clock))
+    title = _spoken(described.title)
+    if largest:
+        order.sort(key=lambda pair: -pair[1].mean)
+    (best, value), (worst, least) = order[0], order[-1]
+    labels = study.labels
+    if len(order) == 1 or value.mean == least.mean:
+        who = labels[best] if len(order) == 1 else "every policy"
+        return f"{title} is {_estimate(value, described.unit)} under {who}."
+    adjective = "highest" if largest else "lowest"
+    sentence = f"{title} is {adjective} under {labels[best]}, {_estimate(value, described.unit)}"
+    if len(order) > 2:
+        sentence += f", {_margin(study, name, best, order[1][0], 'above' if largest else 'below')}"
+    other = "lowest" if largest else "highest"
+    return f"{sentence}; it is {other} under {labels[worst]}, {_estimate(least, described.unit)}."
+
+
+def _spoken(title: str) -> str:
+    """``Latency p99`` as one says it: ``p99 latency``."""
+    family, space, part = title.partition(" ")
+    family = family.lower() if space and family[1:].islower() else family
+    spoken = f"{part} {family}" if space else title
+    return spoken[0].upper() + spoken[1:] if part == "mean" else spoken
+
+
+def _margin(study: Study, name: str, best: int, other: int, side: str) -> str:
+    """How far the best is from the runner-up, with the interval of the paired difference."""
+    difference, label = paired_difference(study.runs, name, best, other), study.labels[other]
+    unit = metric(name, time_unit(study.scenario.clock)).unit
+    if difference.mean == 0:
+        return f"level with {label}"
+    if difference.known and not difference.sign:
+        return f"which these runs do not tell apart from {label}, the next"
+    if difference.mean < 0:
+        difference = Interval(-difference.mean, -difference.high, -difference.low, difference.n)
+    return f"{_estimate(difference, unit)} {side} {label}, the next"
+
+
+def _externality(study: Study) -> str:
+    """The share of the cost that batching together adds, least and most."""
+    order = _by_mean(study, "cost_externality")
+    if not order:
+        return ""
+    (least, low), (most, high) = order[0], order[-1]
+    if low.mean == high.mean:
+        return f"The batching externality costs {_estimate(low, 'money')} under every policy."
+    return (
+        "The batching externality τE, what requests pay for longer ones beside them, costs "
+        f"{_estimate(low, 'money')} under {study.labels[least]} and {_estimate(high, 'money')} under "
+        f"{study.labels[most]}."
+    )
+
+
+def _fairness(study: Study) -> str:
+    """Which policies ran steps beyond the alpha they were given."""
+    order = [(cell, value) for cell, value in _by_mean(study, "violations") if value.mean > 0]
+    if not order:
+        counted = _by_mean(study, "violations")
+        return "No step of a policy with an alpha had an extent beyond it." if counted else ""
+    over = ", ".join(f"{study.labels[cell]} ({number_text(value.mean)} steps)" for cell, value in order)
+    return f"Steps with an extent beyond alpha, on average per replication: {over}."
+
+
+def _completion(study: Study) -> str:
+    """Whether everything that arrived was served, and what it means for the quantiles if not."""
+    totals = study.runs[["arrived", "completed", "running_end", "queued_end"]].sum()
+    arrived, completed = int(totals["arrived"]), int(totals["completed"])
+    if not arrived:
+        return "No request arrived in any run."
+    if arrived == completed:
+        return "Every request that arrived was completed, in every run."
+    return (
+        f"Over all runs {completed:,} of {arrived:,} requests were completed, {int(totals['running_end']):,} "
+        f"were in service and {int(totals['queued_end']):,} queued at the end; latency and TPOT are those of "
+        "the completed, and so too short."
+    )

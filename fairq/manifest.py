@@ -1,0 +1,114 @@
+"""What decides a study's results, as `manifest.json` records it, and how two such records differ."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairq.errors import InputError
+
+if TYPE_CHECKING:
+    from fairq.scenario import Scenario
+
+__all__ = ["MANIFEST", "differences", "manifest_of", "own_version", "read_manifest", "versions"]
+
+MANIFEST = "manifest.json"
+ENGINE = "simpy"
+_LIBRARIES = ("numpy", "pandas", "scipy", "simpy")
+
+
+def manifest_of(scenario: Scenario) -> dict[str, Any]:
+    """What decides the results: scenario, seed, the content of the files it reads, versions.
+
+    Raises:
+        InputError: a file of the scenario that cannot be read.
+    """
+    return {
+        "name": scenario.name,
+        "seed": scenario.seed,
+        "engine": ENGINE,
+        "versions": versions(),
+        "inputs": _digests(scenario),
+        "scenario": scenario.to_dict(),
+    }
+
+
+def _digests(scenario: Scenario) -> dict[str, str]:
+    """SHA-256 of the trace that the scenario reads, so that a changed file is not taken for the old one."""
+    path = scenario.trace_path()
+    if path is None:
+        return {}
+    try:
+        with path.open("rb") as file:
+            return {
+                scenario.to_dict()["workload"]["arrivals"]["path"]: hashlib.file_digest(
+                    file, "sha256"
+                ).hexdigest()
+            }
+    except OSError as error:
+        raise InputError(
+            f"workload.arrivals.path is {str(path)!r}, which cannot be read: {error.strerror}"
+        ) from None
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """The record of a run directory.
+
+    Raises:
+        InputError: there is none, or it is damaged.
+    """
+    try:
+        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{directory} is no run directory: it has no {MANIFEST}") from None
+    except ValueError as error:
+        raise InputError(f"{directory / MANIFEST} is damaged: {error}") from None
+    if not isinstance(manifest, dict) or not {"scenario", "seed", "versions"} <= manifest.keys():
+        raise InputError(f"{directory / MANIFEST} is not one of fairq's")
+    return manifest
+
+
+def differences(found: Any, wanted: Any, field: str = "") -> Iterator[str]:
+    """The fields in which two records differ, in words, the deepest that says it.
+
+    >>> list(differences({"pool": {"workers": 8}}, {"pool": {"workers": 1}}))
+    ['pool.workers is 8 there and 1 here']
+    """
+    if isinstance(found, Mapping) and isinstance(wanted, Mapping):
+        for name in [*wanted, *(name for name in found if name not in wanted)]:
+            inner = f"{field}.{name}" if field else str(name)
+            yield from differences(found.get(name), wanted.get(name), inner)
+    elif found != wanted:
+        yield f"{field} is {_shortened(found)} there and {_shortened(wanted)} here"
+
+
+def _shortened(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def own_version() -> str:
+    """The version of fairq that is installed; from a bare source tree, ``"not installed"``.
+
+    >>> bool(own_version())
+    True
+    """
+    try:
+        return metadata.version("fairq")
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def versions() -> dict[str, str]:
+    """Versions of fairq, Python and the libraries that a result may depend on.
+
+    >>> list(versions())
+    ['fairq', 'python', 'numpy', 'pandas', 'scipy', 'simpy']
+    """
+    libraries = {name: metadata.version(name) for name in _LIBRARIES}
+    return {"fairq": own_version(), "python": platform.python_version(), **libraries}

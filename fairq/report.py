@@ -1,0 +1,192 @@
+"""The report of a study: one web page that needs nothing else, and a table for the terminal."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+import pandas as pd
+
+from fairq.findings import findings, setting
+from fairq.statistics import Interval, interval_of, summarise
+from fairq.wording import interval_text, metric, number_text, range_text, time_unit
+
+if TYPE_CHECKING:
+    from fairq.figures import Picture
+    from fairq.study import Study
+
+__all__ = ["Section", "aligned", "environment", "image_entry", "report_page", "text_table", "write_report"]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of the report: its title, a note on how to read it, and the metrics that are its columns."""
+
+    title: str
+    note: str
+    metrics: tuple[str, ...]
+
+
+def _quantiles(name: str) -> tuple[str, ...]:
+    return tuple(f"{name}_{part}" for part in ("mean", "p50", "p90", "p95", "p99"))
+
+
+SECTIONS = (
+    Section(
+        "Service",
+        "Makespan is the last completion less the first arrival; throughput is tokens processed per unit of "
+        "it. Mean latency is the mean completion time where all requests are there from the beginning.",
+        ("throughput", "makespan", "latency_mean", "utilisation", "completed_share"),
+    ),
+    Section(
+        "Money",
+        "Cost = τQ + cT + τE: what the tokens cost alone, what the steps cost, and what requests pay for "
+        "longer ones in their batch. Profit is revenue less cost and workers.",
+        ("cost_intrinsic", "cost_time", "cost_externality", "cost", "cost_workers", "revenue", "profit"),
+    ),
+    Section(
+        "Fairness",
+        "The extent of a step is the largest progress in the batch less the smallest; "
+        "the mean is over busy steps.",
+        ("mean_extent", "max_extent", "violations"),
+    ),
+    Section("Wait", "From arrival to the first step.", _quantiles("wait")),
+    Section("TTFT", "Time to first token: from arrival to the first output token.", _quantiles("ttft")),
+    Section(
+        "TPOT",
+        "Time per output token after the first; one-token outputs have none and are left out.",
+        _quantiles("tpot"),
+    ),
+    Section("Latency", "From arrival to completion, of the requests completed.", _quantiles("latency")),
+)
+LIMITS = (
+    "A prompt is processed at one token a step, as in the paper's model: TTFT is not a real machine's.",
+    "Prefix reuse is not modelled: every request processes all its tokens.",
+)
+_TERMINAL = (
+    ("throughput", "makespan", "latency_mean", "latency_p99", "completed_share"),
+    ("cost_time", "cost_externality", "cost", "profit", "mean_extent"),
+)
+
+
+def write_report(study: Study, directory: Path) -> None:
+    """Write `report.html` and `figures/*.png` into `directory`.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    from fairq.figures import as_png, study_pictures  # only who draws loads seaborn
+
+    pictures = [(picture, as_png(picture.figure)) for picture in study_pictures(study)]
+    folder = directory / "figures"
+    folder.mkdir()
+    for picture, image in pictures:
+        (folder / f"{picture.name}.png").write_bytes(image)
+    page = report_page(study, pictures)
+    (directory / "report.html").write_text(page, encoding="utf-8", newline="\n")
+
+
+def report_page(study: Study, pictures: Sequence[tuple[Picture, bytes]]) -> str:
+    """The report as HTML with the images inside: no link leads out of it."""
+    summary = _with_share(study)
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            title=f"Study {study.scenario.name}",
+            setting=setting(study),
+            findings=findings(study),
+            intervals=_on_intervals(study),
+            sections=[_section(study, summary, section) for section in SECTIONS],
+            figures=[
+                image_entry(picture, image, f"figures/{picture.name}.png") for picture, image in pictures
+            ],
+            limits=LIMITS,
+            scenario=json.dumps(study.scenario.to_dict(), indent=2, ensure_ascii=False),
+        )
+    )
+
+
+def environment() -> jinja2.Environment:
+    """Our templates; whatever they are given is escaped, and a name they lack is an error."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("fairq"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def text_table(study: Study) -> str:
+    """The main figures as text, two blocks of at most 100 columns, units in the heads."""
+    summary, blocks = _with_share(study), []
+    for names in _TERMINAL:
+        heads = [metric(name, time_unit(study.scenario.clock)) for name in names]
+        rows = [
+            ["policy", *(head.title.lower() if head.title[1:2].islower() else head.title for head in heads)]
+        ]
+        rows += [["", *(head.unit for head in heads)]]
+        for cell, label in study.labels.items():
+            rows.append([label, *(interval_text(interval_of(summary, cell, name)) for name in names)])
+        blocks.append(aligned(rows))
+    return "\n\n".join([*blocks, _on_intervals(study)])
+
+
+def aligned(rows: list[list[str]]) -> str:
+    """Columns of equal width, the first to the left, figures to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        figures = (text.rjust(width) for text, width in zip(others, widths[1:], strict=True))
+        lines.append("  ".join([first.ljust(widths[0]), *figures]).rstrip())
+    return "\n".join(lines)
+
+
+def _on_intervals(study: Study) -> str:
+    replications = study.scenario.replications
+    if replications == 1:
+        return "One replication: no intervals can be given, and a difference may be chance."
+    return (
+        f"Means over {replications} replications with 95 % intervals (Student's t); quantiles are taken "
+        "within each replication and then averaged. A figure without an interval was the same in all of them."
+    )
+
+
+def _with_share(study: Study) -> pd.DataFrame:
+    """The summary with one metric more, the percentage of the arrived that was completed."""
+    runs = study.runs[["cell"]].assign(completed_share=100 * study.runs["completed"] / study.runs["arrived"])
+    return pd.concat([study.summary, summarise(runs, ["cell"], ["completed_share"])])
+
+
+def _section(study: Study, summary: pd.DataFrame, section: Section) -> dict[str, Any]:
+    names = [name for name in section.metrics if _worth_a_column(summary, name)]
+    return {
+        "title": section.title,
+        "note": section.note,
+        "heads": [metric(name, time_unit(study.scenario.clock)) for name in names],
+        "rows": [
+            (label, [_cell(interval_of(summary, cell, name)) for name in names])
+            for cell, label in study.labels.items()
+        ],
+    }
+
+
+def _worth_a_column(summary: pd.DataFrame, name: str) -> bool:
+    """Workers that cost nothing need no column."""
+    return name != "cost_workers" or bool(summary.loc[summary["metric"] == name, "mean"].any())
+
+
+def _cell(value: Interval) -> tuple[str, str]:
+    return number_text(value.mean, value.half_width), range_text(value)
+
+
+def image_entry(picture: Picture, image: bytes, file: str) -> dict[str, str]:
+    """What a template needs to show a picture: the PNG as a data address, caption, alternative text, file."""
+    source = "data:image/png;base64," + base64.b64encode(image).decode("ascii")
+    return {"source": source, "title": picture.title, "alt": picture.alt, "file": file}
