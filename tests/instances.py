@@ -64,7 +64,7 @@ def draw_instance(pick: Pick) -> Instance:
 
 
 def draw_releases(pick: Pick, n: int, step: tuple[float, float, float]) -> list[float]:
-    """A backlog; one burst, late; or times on a grid, so that they tie with each other and with boundaries."""
+    """A backlog; one late burst; or times on a grid, which tie with each other and with boundaries."""
     kind = pick(("backlog", "grid", "grid", "burst"))
     if kind == "backlog":
         return [0.0] * n
@@ -76,7 +76,7 @@ def draw_releases(pick: Pick, n: int, step: tuple[float, float, float]) -> list[
 
 
 def draw_until(pick: Pick, step: tuple[float, float, float], arrival: list[float]) -> float | None:
-    """None, or a time > 0 that may fall on a boundary, after every completion, or before the first arrival."""
+    """None, or a time > 0: maybe on a boundary, after every completion, or before the first arrival."""
     if pick((True, False)):
         return None
     return float(pick((min(arrival), min(arrival), 0.0)) + pick(grids(step)) * pick(range(1, 60)))
