@@ -145,22 +145,25 @@ class Simulation:
     def count_step(self, batch: list[int], duration: float) -> None:
         done = self.done
         m = [done.progress[i] + 1 for i in batch]
-        largest, extent = max(m), max(m) - min(m)
-        gap = sum(largest - own for own in m)
+        largest = max(m)
+        extent = largest - min(m)
+        gap = len(m) * largest - sum(m)
         done.steps += 1
-        done.requests += len(batch)
-        done.footprint += len(batch) * largest
+        done.requests += len(m)
+        done.footprint += len(m) * largest
         done.externality += gap
         done.intrinsic += sum(m)
         done.extent_sum += extent
         done.max_extent = max(done.max_extent, extent)
         done.violations += self.alpha is not None and extent > self.alpha
-        done.slot_time += len(batch) * duration
+        done.slot_time += len(m) * duration
         done.busy_time += duration
-        for i, own in zip(batch, m, strict=True):
-            done.externality_paid[i] += largest - own
-            if own == largest:
-                done.externality_caused[i] += gap / m.count(largest)
+        if gap:
+            share = gap / m.count(largest)
+            for i, own in zip(batch, m, strict=True):
+                done.externality_paid[i] += largest - own
+                if own == largest:
+                    done.externality_caused[i] += share
 
     def ask_until_none_comes_back(self, now: float) -> None:
         for _ in range(len(self.tokens) + 1):
