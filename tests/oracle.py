@@ -145,22 +145,25 @@ class Simulation:
     def count_step(self, batch: list[int], duration: float) -> None:
         done = self.done
         m = [done.progress[i] + 1 for i in batch]
-        largest, extent = max(m), max(m) - min(m)
-        gap = sum(largest - own for own in m)
+        largest = max(m)
+        extent = largest - min(m)
+        gap = len(m) * largest - sum(m)
         done.steps += 1
-        done.requests += len(batch)
-        done.footprint += len(batch) * largest
+        done.requests += len(m)
+        done.footprint += len(m) * largest
         done.externality += gap
         done.intrinsic += sum(m)
         done.extent_sum += extent
         done.max_extent = max(done.max_extent, extent)
         done.violations += self.alpha is not None and extent > self.alpha
-        done.slot_time += len(batch) * duration
+        done.slot_time += len(m) * duration
         done.busy_time += duration
-        for i, own in zip(batch, m, strict=True):
-            done.externality_paid[i] += largest - own
-            if own == largest:
-                done.externality_caused[i] += gap / m.count(largest)
+        if gap:
+            share = gap / m.count(largest)
+            for i, own in zip(batch, m, strict=True):
+                done.externality_paid[i] += largest - own
+                if own == largest:
+                    done.externality_caused[i] += share
 
     def ask_until_none_comes_back(self, now: float) -> None:
         for _ in range(len(self.tokens) + 1):
@@ -305,40 +308,46 @@ def reserve(sim: Simulation, worker: Worker, leader: int, own: list[int], lanes:
     return Cohort(leader, own, lanes, 0, worker.steps, [None] * len(lanes))
 
 
+def fill_lanes(sim: Simulation, undone: list[int], m: int) -> list[list[int]]:
+    """Lanes 2..B with what the scan after o_m gives them, in order of packing."""
+    assert sim.alpha is not None
+    alpha, o = sim.alpha, sim.sizes
+    o_1, o_m = o[undone[0]], o[undone[m - 1]]
+    lanes: dict[int, list[int]] = {j: [] for j in range(2, sim.batch_size + 1)}
+
+    def takes(j: int, i: int) -> bool:
+        pack = [o[k] for k in lanes[j]] + [o[i]]
+        if j > m:
+            return sum(pack) <= alpha
+        cap = min(2 * alpha, o_1 - o[undone[j - 1]] + alpha)
+        return sum(pack) <= cap and sum(pack) - max(pack) <= alpha
+
+    for i in undone[m:]:
+        if o[i] > min(2 * alpha, o_1 - o_m + alpha):
+            continue
+        for j in [*range(m + 1, sim.batch_size + 1), *range(m, 1, -1)]:
+            if takes(j, i):
+                lanes[j].append(i)
+                break
+    return list(lanes.values())
+
+
 def isjl(pack_order: str) -> Ask:
     if pack_order not in ("ascending", "descending"):
         raise ValueError(f"pack_order is {pack_order!r}")
 
     def phase_one(sim: Simulation, worker: Worker) -> Cohort | None:
         assert sim.alpha is not None
-        alpha, o = sim.alpha, sim.sizes
         undone = sim.largest_first(sim.queue)
-        if len(undone) < 2 or o[undone[1]] <= alpha:
+        if len(undone) < 2 or sim.sizes[undone[1]] <= sim.alpha:
             return None
-        m = min(sim.batch_size, sum(o[i] > alpha for i in undone))
-        o_1, o_m = o[undone[0]], o[undone[m - 1]]
-        lanes: dict[int, list[int]] = {j: [] for j in range(2, sim.batch_size + 1)}
-
-        def takes(j: int, i: int) -> bool:
-            pack = [o[k] for k in lanes[j]] + [o[i]]
-            if j > m:
-                return sum(pack) <= alpha
-            cap = min(2 * alpha, o_1 - o[undone[j - 1]] + alpha)
-            return sum(pack) <= cap and sum(pack) - max(pack) <= alpha
-
-        for i in undone[m:]:
-            if o[i] > min(2 * alpha, o_1 - o_m + alpha):
-                continue
-            for j in [*range(m + 1, sim.batch_size + 1), *range(m, 1, -1)]:
-                if takes(j, i):
-                    lanes[j].append(i)
-                    break
-        totals = [sum(o[i] for i in lane) for lane in lanes.values()]
-        packs = list(lanes.values())
+        m = min(sim.batch_size, sum(sim.sizes[i] > sim.alpha for i in undone))
+        packs = fill_lanes(sim, undone, m)
         if pack_order == "ascending":
             packs = [sim.smallest_first(pack) for pack in packs]
         cohort = reserve(sim, worker, undone[0], undone[1:m], packs)
-        cohort.delay = max([0, *(total - alpha for total in totals)])
+        totals = [sum(sim.sizes[i] for i in pack) for pack in packs]
+        cohort.delay = max([0, *(total - sim.alpha for total in totals)])
         return cohort
 
     return cohorts(phase_one)
