@@ -121,9 +121,7 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--out", metavar="DIR", type=Path, help="run directory (default: runs/NAME, the scenario's)"
     )
     run.add_argument("--jobs", metavar="N", default="1", help="processes, a whole number >= 1 (default: 1)")
-    run.add_argument(
-        "--force", action="store_true", help="run again and replace the run directory there"
-    )
+    run.add_argument("--force", action="store_true", help="run again and replace the run directory there")
     run.add_argument(
         "--set",
         metavar="FIELD=VALUE",

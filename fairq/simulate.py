@@ -89,7 +89,7 @@ class Result:
 
     def plot_schedule(self, ax: Axes | None = None, worker: int = 0) -> Axes:
         """Draw one worker's lanes against time, coloured by progress, as the paper's Figures 1 to 3."""
-        from fairq.drawing import plot_schedule  # noqa: PLC0415 - a run need not load matplotlib
+        from fairq.drawing import plot_schedule
 
         return plot_schedule(self, ax=ax, worker=worker)
 
