@@ -231,3 +231,46 @@ def test_segments_add_up_to_the_steps(policy: str, options: dict[str, str]) -> N
         assert extent.max() == expected.max_extent or parts.empty
         assert close(((parts["end"] - parts["start"]) * parts["batch"]).sum(), expected.slot_time)
         result.check()
+
+
+def hand_worked(tokens: list[int], arrival: list[float]) -> Instance:
+    return {
+        "tokens": tokens,
+        "arrival": arrival,
+        "upper": None,
+        "size": "tokens",
+        "prompt": None,
+        "alpha": 3,
+        "workers": 2,
+        "batch_size": 2,
+        "step": (1.0, 0.0, 0.0),
+        "until": None,
+    }
+
+
+# A cohort can start all it reserved by the time it gives back, unless something longer arrives and goes
+# first: too rare a thing to leave to chance.  In both instances 8 leads 6, and their pack is 4 (d = 1).
+
+
+def test_what_a_cohort_gives_back_starts_elsewhere_at_that_instant() -> None:
+    """On worker 0: 4: 0-4, 8: 1-9; at 4, with 3 tokens of 8 done, 21 goes ahead of 6, and 20 to worker 1.
+
+    At 5 the 8 has alpha + 1 tokens: 6 comes back, and joins the 20 at its boundary.
+    """
+    instance = hand_worked([8, 6, 4, 20, 21], [0, 0, 0, 4, 4])
+    assert_agrees(instance, "isjl", {}, check=True)
+    expected = run_oracle(instance, "isjl", {})
+    assert expected.start == [1, 5, 0, 4, 4]
+    assert expected.worker == [0, 1, 0, 1, 0]
+
+
+def test_workers_asked_before_the_give_back_are_asked_again() -> None:
+    """Worker 0 runs 10: 0-10.  On worker 1: 4: 5-9, 8: 6-14, and at 9 the 20 goes ahead of 6.
+
+    At 10 worker 0 is asked first and finds nothing; then worker 1 gives 6 back; then 0 takes it.
+    """
+    instance = hand_worked([10, 8, 6, 4, 20], [0, 5, 5, 5, 9])
+    assert_agrees(instance, "isjl", {}, check=True)
+    expected = run_oracle(instance, "isjl", {})
+    assert expected.start == [0, 6, 10, 5, 9]
+    assert expected.worker == [0, 1, 0, 1, 1]
