@@ -25,6 +25,12 @@ __all__ = ["main"]
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 COMMANDS = ("run", "policies", "schema")
+OPTIONS: dict[str | None, tuple[str, ...]] = {
+    None: ("--version",),
+    "run": ("--out", "--jobs", "--force", "--set"),
+    "policies": ("--json",),
+    "schema": (),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,10 +94,10 @@ def _dispatch(argv: list[str]) -> int:
     if arguments.version:
         print(f"fairq {own_version()}")
         return OK
-    if arguments.command is None:
-        raise InputError(f"no command given: it must be one of {', '.join(COMMANDS)} (see fairq --help)")
     if rest:
         raise _unknown_argument(rest[0], arguments.command)
+    if arguments.command is None:
+        raise InputError(f"no command given: it must be one of {', '.join(COMMANDS)} (see fairq --help)")
     return int(arguments.act(arguments))
 
 
@@ -132,12 +138,12 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
     run.set_defaults(act=_run)
 
 
-def _unknown_argument(text: str, command: str) -> InputError:
+def _unknown_argument(text: str, command: str | None) -> InputError:
     """The error for an argument that no one takes."""
+    place = "fairq" if command is None else f"fairq {command}"
     if not text.startswith("-"):
-        return InputError(f"fairq {command} takes no further argument {text!r}")
-    options = {"run": ["--out", "--jobs", "--force", "--set"], "policies": ["--json"]}.get(command, [])
-    return unknown_name(f"option of fairq {command}", text.partition("=")[0], [*options, "--help"])
+        return InputError(f"{place} takes no further argument {text!r}")
+    return unknown_name(f"option of {place}", text.partition("=")[0], [*OPTIONS[command], "--help"])
 
 
 def _run(arguments: argparse.Namespace) -> int:

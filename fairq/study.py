@@ -7,8 +7,10 @@ or with how many processes it was made: the same scenario, seed and versions giv
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -123,10 +125,21 @@ def load_study(directory: str | Path, *, reused: bool = False) -> Study:
 
 
 def _read_table(path: Path) -> pd.DataFrame:
+    """A table to the last bit as it was written, which pandas' own reading is not in every version."""
     try:
-        return pd.read_csv(path, float_precision="round_trip")
+        texts = pd.read_csv(path, dtype=str, keep_default_na=False)
     except ValueError as error:  # pandas' parser errors are ValueErrors
         raise InputError(f"{path} is no table: {error}") from None
+    return pd.DataFrame({name: _column(texts[name].tolist()) for name in texts.columns})
+
+
+def _column(texts: list[str]) -> list[int] | list[float] | list[str | None]:
+    """Whole numbers if all are, else floats if all are (an empty text is NaN), else text."""
+    with suppress(ValueError):
+        return [int(text) for text in texts]
+    with suppress(ValueError):
+        return [float(text) if text else math.nan for text in texts]
+    return [text or None for text in texts]
 
 
 def _is_finished(directory: Path, manifest: dict[str, Any], force: bool) -> bool:
