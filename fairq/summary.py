@@ -64,9 +64,9 @@ def summarise(
 
 
 def _counts(requests: pd.DataFrame, until: float | None) -> dict[str, Any]:
-    arrived = len(requests) if until is None else int((requests["arrival"] <= until).sum())
-    completed = int(requests["completed"].sum())
-    started = int((requests["worker"] >= 0).sum())
+    arrived = len(requests) if until is None else int((requests["arrival"].to_numpy() <= until).sum())
+    completed = int(requests["completed"].to_numpy().sum())
+    started = int((requests["worker"].to_numpy() >= 0).sum())
     return {
         "arrived": arrived,
         "completed": completed,
@@ -109,8 +109,11 @@ def _fairness(stretches: Stretches, alpha: int | None) -> dict[str, Any]:
 
 def _latency(metric: str, column: NDArray[np.float64]) -> dict[str, float]:
     values = column[~np.isnan(column)]
-    parts = {f"{metric}_mean": float(values.mean()) if len(values) else np.nan}
-    return parts | {f"{metric}_{name}": quantile(values, p) for name, p in QUANTILES.items()}
+    if len(values) == 0:
+        return dict.fromkeys([f"{metric}_mean", *(f"{metric}_{name}" for name in QUANTILES)], np.nan)
+    cuts = np.quantile(values, list(QUANTILES.values()), method="inverted_cdf").tolist()
+    parts = {f"{metric}_mean": float(values.mean())}
+    return parts | {f"{metric}_{name}": cut for name, cut in zip(QUANTILES, cuts, strict=True)}
 
 
 def _ratio(part: float, whole: float) -> float:
