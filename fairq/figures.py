@@ -14,7 +14,7 @@ import seaborn as sns
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from fairq.statistics import Interval, interval_of
+from fairq.statistics import Interval
 from fairq.wording import metric, time_unit
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _row_axes(study: Study) -> tuple[Figure, Axes]:
 
 
 def _column(study: Study, name: str) -> list[Interval]:
-    return [interval_of(study.summary, cell, name) for cell in study.labels]
+    return [study.intervals[cell, name] for cell in study.labels]
 
 
 def _reach(values: list[Interval]) -> np.ndarray:

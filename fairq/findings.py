@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from fairq.statistics import Interval, interval_of, paired_difference
+from fairq.statistics import Interval, paired_difference
 from fairq.wording import metric, number_text, range_text, time_unit
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _estimate(interval: Interval, unit: str) -> str:
 
 def _by_mean(study: Study, name: str) -> list[tuple[int, Interval]]:
     """Cells with a value of `name`, smallest mean first; equal ones in the scenario's order."""
-    values = [(cell, interval_of(study.summary, cell, name)) for cell in study.labels]
+    values = [(cell, study.intervals[cell, name]) for cell in study.labels]
     return sorted((pair for pair in values if not math.isnan(pair[1].mean)), key=lambda pair: pair[1].mean)
 
 

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
-import pandas as pd
 
 from fairq.findings import findings, setting
-from fairq.statistics import Interval, interval_of, summarise
+from fairq.statistics import Interval, intervals, summarise
 from fairq.wording import interval_text, metric, number_text, range_text, time_unit
 
 if TYPE_CHECKING:
     from fairq.figures import Picture
     from fairq.study import Study
+
+    Estimates = dict[tuple[int, str], Interval]  # by cell and metric
 
 __all__ = ["Section", "aligned", "environment", "image_entry", "report_page", "text_table", "write_report"]
 
@@ -93,7 +94,7 @@ def write_report(study: Study, directory: Path) -> None:
 
 def report_page(study: Study, pictures: Sequence[tuple[Picture, bytes]]) -> str:
     """The report as HTML with the images inside: no link leads out of it."""
-    summary = _with_share(study)
+    values = _with_share(study)
     return (
         environment()
         .get_template("report.html")
@@ -102,7 +103,7 @@ def report_page(study: Study, pictures: Sequence[tuple[Picture, bytes]]) -> str:
             setting=setting(study),
             findings=findings(study),
             intervals=_on_intervals(study),
-            sections=[_section(study, summary, section) for section in SECTIONS],
+            sections=[_section(study, values, section) for section in SECTIONS],
             figures=[
                 image_entry(picture, image, f"figures/{picture.name}.png") for picture, image in pictures
             ],
@@ -125,7 +126,7 @@ def environment() -> jinja2.Environment:
 
 def text_table(study: Study) -> str:
     """The main figures as text, two blocks of at most 100 columns, units in the heads."""
-    summary, blocks = _with_share(study), []
+    values, blocks = _with_share(study), []
     for names in _TERMINAL:
         heads = [metric(name, time_unit(study.scenario.clock)) for name in names]
         rows = [
@@ -133,7 +134,7 @@ def text_table(study: Study) -> str:
         ]
         rows += [["", *(head.unit for head in heads)]]
         for cell, label in study.labels.items():
-            rows.append([label, *(interval_text(interval_of(summary, cell, name)) for name in names)])
+            rows.append([label, *(interval_text(values[cell, name]) for name in names)])
         blocks.append(aligned(rows))
     return "\n\n".join([*blocks, _on_intervals(study)])
 
@@ -158,28 +159,27 @@ def _on_intervals(study: Study) -> str:
     )
 
 
-def _with_share(study: Study) -> pd.DataFrame:
-    """The summary with one metric more, the percentage of the arrived that was completed."""
+def _with_share(study: Study) -> Estimates:
+    """The estimates with one metric more, the percentage of the arrived that was completed."""
     runs = study.runs[["cell"]].assign(completed_share=100 * study.runs["completed"] / study.runs["arrived"])
-    return pd.concat([study.summary, summarise(runs, ["cell"], ["completed_share"])])
+    return study.intervals | intervals(summarise(runs, ["cell"], ["completed_share"]))
 
 
-def _section(study: Study, summary: pd.DataFrame, section: Section) -> dict[str, Any]:
-    names = [name for name in section.metrics if _worth_a_column(summary, name)]
+def _section(study: Study, values: Estimates, section: Section) -> dict[str, Any]:
+    names = [name for name in section.metrics if _worth_a_column(values, name)]
     return {
         "title": section.title,
         "note": section.note,
         "heads": [metric(name, time_unit(study.scenario.clock)) for name in names],
         "rows": [
-            (label, [_cell(interval_of(summary, cell, name)) for name in names])
-            for cell, label in study.labels.items()
+            (label, [_cell(values[cell, name]) for name in names]) for cell, label in study.labels.items()
         ],
     }
 
 
-def _worth_a_column(summary: pd.DataFrame, name: str) -> bool:
+def _worth_a_column(values: Estimates, name: str) -> bool:
     """Workers that cost nothing need no column."""
-    return name != "cost_workers" or bool(summary.loc[summary["metric"] == name, "mean"].any())
+    return name != "cost_workers" or any(value.mean for (_, of), value in values.items() if of == name)
 
 
 def _cell(value: Interval) -> tuple[str, str]:

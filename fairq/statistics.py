@@ -17,7 +17,7 @@ from scipy import stats
 
 from fairq.errors import InputError
 
-__all__ = ["Interval", "interval_of", "jackknife_ratio", "mean_interval", "paired_difference", "summarise"]
+__all__ = ["Interval", "intervals", "jackknife_ratio", "mean_interval", "paired_difference", "summarise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +167,13 @@ def summarise(
     return pd.DataFrame(rows, columns=[*keys, "metric", "n", "mean", "ci_low", "ci_high"])
 
 
-def interval_of(summary: pd.DataFrame, cell: int, metric: str) -> Interval:
-    """The estimate that a tidy summary holds for `metric` in `cell`.
+def intervals(summary: pd.DataFrame) -> dict[tuple[int, str], Interval]:
+    """The estimates that a tidy summary holds, by cell and metric.
 
-    Raises:
-        InputError: the summary has no such cell or metric.
-
-    >>> runs = pd.DataFrame({"cell": [0], "cost": [1.5]})
-    >>> interval_of(summarise(runs, ["cell"], ["cost"]), 0, "cost").mean
+    >>> runs = pd.DataFrame({"cell": [0, 0], "cost": [1.0, 2.0]})
+    >>> intervals(summarise(runs, ["cell"], ["cost"]))[0, "cost"].mean
     1.5
     """
-    found = summary[(summary["cell"] == cell) & (summary["metric"] == metric)]
-    if found.empty:
-        raise InputError(f"the summary has no metric {metric!r} in cell {cell!r}")
-    row = found.iloc[0]
-    return Interval(float(row["mean"]), float(row["ci_low"]), float(row["ci_high"]), int(row["n"]))
+    names = ("cell", "metric", "mean", "ci_low", "ci_high", "n")
+    columns = (summary[name].tolist() for name in names)
+    return {(cell, metric): Interval(*numbers) for cell, metric, *numbers in zip(*columns, strict=True)}

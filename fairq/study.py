@@ -24,7 +24,7 @@ from fairq.errors import FairqError, InputError
 from fairq.manifest import MANIFEST, differences, manifest_of, read_manifest
 from fairq.rundir import written_whole
 from fairq.scenario import Scenario
-from fairq.statistics import summarise
+from fairq.statistics import Interval, intervals, summarise
 from fairq.validation import whole_number
 from fairq.wording import cell_label
 
@@ -66,6 +66,11 @@ class Study:
     def cells(self) -> list[Cell]:
         """The cells of the scenario, in its order."""
         return self.scenario.cells()
+
+    @cached_property
+    def intervals(self) -> dict[tuple[int, str], Interval]:
+        """The summary by cell and metric."""
+        return intervals(self.summary)
 
     @cached_property
     def labels(self) -> dict[int, str]:

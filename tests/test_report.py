@@ -13,7 +13,7 @@ from small_study import SMALL, small_scenario
 from fairq.findings import findings, setting
 from fairq.report import text_table
 from fairq.scenario import Scenario
-from fairq.statistics import Interval, interval_of
+from fairq.statistics import Interval
 from fairq.study import Study, run_study
 from fairq.wording import cell_label, interval_text, metric, number_text, range_text
 
@@ -75,7 +75,7 @@ def test_every_policy_and_every_unit_is_named(study: Study, page: Page) -> None:
 
 
 def test_figures_of_the_page_are_those_of_the_summary(study: Study, page: Page) -> None:
-    value = interval_of(study.summary, 3, "ttft_p99")
+    value = study.intervals[3, "ttft_p99"]
     assert number_text(value.mean, value.half_width) in page.texts
     assert range_text(value) in page.texts
 
@@ -115,14 +115,12 @@ def test_a_run_in_seconds_says_seconds(tmp_path: Path) -> None:
 
 
 def test_findings_name_best_and_worst_by_the_summary(study: Study) -> None:
-    means = {cell: interval_of(study.summary, cell, "profit").mean for cell in study.labels}
+    means = {cell: study.intervals[cell, "profit"].mean for cell in study.labels}
     best, worst = (study.labels[pick(means, key=lambda cell: means[cell])] for pick in (max, min))
     (sentence,) = (text for text in findings(study) if text.startswith("Profit"))
     assert sentence.startswith(f"Profit is highest under {best}, ")
     assert f"it is lowest under {worst}, " in sentence
-    assert (
-        number_text(max(means.values()), interval_of(study.summary, 1, "profit").half_width)[:3] in sentence
-    )
+    assert number_text(max(means.values()), study.intervals[1, "profit"].half_width)[:3] in sentence
 
 
 def test_a_tie_and_a_broken_alpha_are_told(tmp_path: Path) -> None:

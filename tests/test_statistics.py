@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fairq import InputError
-from fairq.statistics import interval_of, jackknife_ratio, mean_interval, paired_difference, summarise
+from fairq.statistics import intervals, jackknife_ratio, mean_interval, paired_difference, summarise
 
 SAMPLES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
 
@@ -72,9 +72,7 @@ def test_summary_is_tidy_and_can_be_read_back() -> None:
         [1, "cost"],
         [1, "steps"],
     ]
-    assert interval_of(summary, 1, "cost") == mean_interval([4.0, 5.0])
-    with pytest.raises(InputError, match="no metric 'profit' in cell 1"):
-        interval_of(summary, 1, "profit")
+    assert intervals(summary)[1, "cost"] == mean_interval([4.0, 5.0])
 
 
 def test_jackknife_ratio_covers_the_ratio_of_the_means() -> None:

@@ -15,7 +15,7 @@ from small_study import SMALL, small_scenario
 from fairq import CheckError, InputError
 from fairq.scenario import Scenario
 from fairq.simulate import Result
-from fairq.statistics import interval_of, mean_interval
+from fairq.statistics import mean_interval
 from fairq.study import Study, load_study, run_study
 
 FILES = [
@@ -83,8 +83,8 @@ def test_summary_is_the_mean_over_replications(study: Study) -> None:
         "cell", "policy", "alpha", "pack_order", "metric", "n", "mean", "ci_low", "ci_high",
     ]  # fmt: skip
     values = study.runs.loc[study.runs["cell"] == 2, "latency_p90"]
-    assert interval_of(study.summary, 2, "latency_p90") == mean_interval(values)
-    assert interval_of(study.summary, 0, "violations").n == 0
+    assert study.intervals[2, "latency_p90"] == mean_interval(values)
+    assert study.intervals[0, "violations"].n == 0
 
 
 def test_manifest_says_what_was_run_and_not_when(study: Study) -> None:
