@@ -194,9 +194,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m analysis.paper_tables", description=__doc__)
     parser.add_argument("run", metavar="RUN_DIR", type=Path, help="a finished run of the scenario table1")
     parser.add_argument("--out", metavar="DIR", type=Path, help="where to write (default: RUN_DIR/paper)")
+    parser.add_argument(
+        "--draws", type=int, default=1000, help="further replications for the room that the bound leaves"
+    )
     arguments = parser.parse_args(argv)
     try:
-        comparison = Comparison(load_study(arguments.run))
+        comparison = Comparison(load_study(arguments.run), draws=arguments.draws)
         page = write_comparison(comparison, arguments.out or arguments.run / "paper")
         print(table_1_text(comparison))
         print(table_2_text(comparison))

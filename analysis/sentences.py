@@ -180,15 +180,15 @@ def _reach(comparison: Comparison) -> Iterable[str]:
     yield (
         "LJF's makespan less the lower bound is the most that any contiguous schedule within alpha can save "
         f"(whether one saves as much is another matter). Table 2's savings are means of {REPLICATIONS} "
-        f"replications, so they are held against the room in groups of {REPLICATIONS} of ours, drawn by lot."
+        f"replications, so they are held against the mean room of groups of {REPLICATIONS}, drawn by lot "
+        f"from {comparison.draws:,} replications beyond the study's own."
     )
     for row in _rows(comparison.reach):
         share = f"{100 * row.groups:.3g} % of groups have" if row.groups else "not one of the groups has"
-        mean, best, largest = map(number_text, (row.room_mean, row.room_best_five, row.room_largest))
+        mean, largest = map(number_text, (row.room_mean, row.group_largest))
         yield (
             f"Alpha {row.alpha:g}: {row.verdict}. Table 2 reports {row.reported:g} steps saved; there is "
-            f"room for {mean} on average, {best} in the {REPLICATIONS} replications with most and {largest} "
-            f"in the one with most; {share} room for it on average."
+            f"room for {mean} on average and {largest} in the group with most; {share} room for as much."
         )
 
 

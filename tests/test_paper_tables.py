@@ -31,7 +31,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.fixture(scope="module")
 def comparison(study: Study) -> Comparison:
-    return Comparison(study)
+    return Comparison(study, draws=20)
 
 
 @pytest.mark.parametrize("row", TABLE_1, ids=str)
@@ -115,13 +115,17 @@ def test_break_even_is_where_profits_meet(comparison: Comparison, study: Study) 
 
 
 def test_verdicts_follow_from_the_room(comparison: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
-    rooms = {50: [10.0] * 15 + [83.0] * 5, 100: [0.0] * 19 + [148.0], 150: [236.0] * 20}
-    monkeypatch.setattr(Comparison, "room", lambda _, alpha: np.array(rooms.get(alpha, [1e4] * 20)))
+    rooms = {50: [10.0] * 15 + [83.0] * 5, 100: [0.0] * 19 + [740.0], 150: [236.0] * 20}
+    monkeypatch.setattr(Comparison, "further_room", lambda _, alpha: np.array(rooms.get(alpha, [1e4] * 20)))
     fresh = Comparison(comparison.study)
     verdicts = fresh.reach.set_index("alpha")
-    assert verdicts["verdict"].tolist()[:3] == ["out of reach", "very unlikely", "within reach"]
-    assert verdicts.loc[50, "room_best_five"] == 83
-    assert verdicts["groups"].tolist()[:3] == [0, 0, 1]
+    # at 100 one of twenty has room for 5 · 148: a group has enough if it drew that one, 1 − 0.95^5 = 23 %
+    assert verdicts["verdict"].tolist()[:3] == ["out of reach", "within reach", "within reach"]
+    assert verdicts.loc[50, "group_largest"] <= 83
+    assert verdicts["groups"].tolist()[:3] == [0, pytest.approx(1 - 0.95**5, abs=0.015), 1]
+    rooms[100] = [0.0] * 999 + [740.0]
+    fresh = Comparison(comparison.study)
+    assert fresh.reach["verdict"].tolist()[1] == "very unlikely"
     told = headlines(fresh)[-1]
     assert "out of reach at alpha 50; very unlikely at alpha 100; within reach at alpha 150, 250" in told
 
@@ -144,7 +148,7 @@ def test_everything_is_written(comparison: Comparison, tmp_path: Path) -> None:
 
 
 def test_the_command(study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(study.directory), "--out", str(tmp_path / "out")]) == 0
+    assert main([str(study.directory), "--draws", "5", "--out", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out.endswith(f"Page: {tmp_path / 'out' / 'paper.html'}\n")
 
 
@@ -174,7 +178,7 @@ def test_only_the_papers_setting_is_compared(tmp_path: Path, override: str, told
 
 def test_one_replication_has_no_verdict_on_agreement(tmp_path: Path) -> None:
     study = run_study(Scenario.load("table1", [ARMS, "replications=1"]), tmp_path / "run", progress=False)
-    comparison = Comparison(study)
+    comparison = Comparison(study, draws=5)
     assert comparison.table_1["agrees"].isna().all()
     assert headlines(comparison)[-1].startswith("By the lower bound")
     write_comparison(comparison, tmp_path / "out")
