@@ -56,7 +56,7 @@ class Agent:
         Raises:
             PolicyError: the answer breaks capacity, release, reservation or uniqueness, or is no answer.
         """
-        decision = self.policy.decide(self._view)
+        decision = self._decide()
         if not isinstance(decision, Decision):
             raise self._error("answer", f"{decision!r} is no fairq.Decision")
         release = self._ids("release", decision.release)
@@ -66,10 +66,22 @@ class Agent:
             self._release(request)
         for request in reserve:
             self._reserve(request)
+        if len(set(admit)) < len(admit):
+            raise self._error("uniqueness", f"admit names a request twice: {list(admit)!r}")
         for request in admit:
             self._admit(request)
         self._take_wakes(decision)
         return any(request in self.worker.queue for request in release)
+
+    def _decide(self) -> Decision:
+        """The policy's answer; an error of its own says whose it is and when."""
+        try:
+            return self.policy.decide(self._view)
+        except Exception as error:
+            error.add_note(
+                f"in policy {self.name!r} on worker {self.worker.index} at time {self.worker.calendar.now!r}"
+            )
+            raise
 
     def set_alarms(self) -> None:
         """Ring the worker at its next completion, and the agent at the boundary of its next wake."""

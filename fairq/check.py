@@ -17,7 +17,7 @@ from fairq.stretches import Stretches, find_stretches
 if TYPE_CHECKING:
     from fairq.simulate import Result
 
-__all__ = ["RULES_CHECKED", "check_result"]
+__all__ = ["check_result"]
 
 _CLOSE = 1e-9  # relative: sums of floats in another order
 
@@ -211,9 +211,3 @@ def _segments(result: Result, stretches: Stretches) -> None:
 
 def _close(one: float, other: float) -> bool:
     return abs(one - other) <= _CLOSE * max(abs(one), abs(other), 1e-300)
-
-
-RULES_CHECKED = (
-    "conservation", "release", "capacity", "contiguity", "violations", "fairness", "cost identity",
-)  # fmt: skip
-"""Every rule that `check_result` may name."""

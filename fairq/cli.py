@@ -143,7 +143,7 @@ def _unknown_argument(text: str, command: str | None) -> InputError:
     place = "fairq" if command is None else f"fairq {command}"
     if not text.startswith("-"):
         return InputError(f"{place} takes no further argument {text!r}")
-    return unknown_name(f"option of {place}", text.partition("=")[0], [*OPTIONS[command], "--help"])
+    return unknown_name("option", text.partition("=")[0], [*OPTIONS[command], "--help"], of=place)
 
 
 def _run(arguments: argparse.Namespace) -> int:

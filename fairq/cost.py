@@ -8,6 +8,7 @@ Another law of the step would be another feature in the place of K2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, TypeVar
 
 from fairq.errors import InputError, unknown_name
@@ -63,6 +64,28 @@ class StepTime:
         Evaluated in this order, always: engine, account and oracle agree to the last bit.
         """
         return self.c * steps + self.b * requests + self.tau * footprint
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every step takes c, so that K1 and K2 do not matter."""
+        return self.b == self.tau == 0
+
+    def steps_within(self, time: float, batch: int, largest: int) -> int:
+        """About how many whole steps of a constant batch fit into `time`, `largest` the first one's m.
+
+        The positive root of c·n + b·|S|·n + tau·K2(n) = time (see `max_feature`), rounded down.  In floats
+        it may be off by a step: the caller checks it against the boundary times themselves.
+
+        >>> StepTime(c=1.0, tau=0.5).steps_within(10.0, batch=2, largest=1)  # steps of 2, 3, 4, ...
+        3
+        """
+        if time <= 0:
+            return 0
+        if self.is_constant:
+            return int(time / self.c)
+        square = self.tau * batch / 2
+        linear = self.c + self.b * batch + self.tau * batch * (largest - 0.5)
+        return int(2 * time / (linear + sqrt(linear * linear + 4 * square * time)))
 
 
 TOKEN_CLOCK = StepTime(c=1.0)

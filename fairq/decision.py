@@ -1,6 +1,6 @@
 """What a policy is: it sees a worker's `View` and answers with a `Decision`.
 
-A policy is an agent of one worker (design: one object a worker).  It is asked at the worker's
+A policy is an agent of one worker (one object a worker).  It is asked at the worker's
 step boundaries and says which requests to admit now, which to keep for this worker, which to
 give back, and when it wants to be asked again.
 """
@@ -45,10 +45,18 @@ NOTHING = Decision()
 
 @runtime_checkable
 class Policy(Protocol):
-    """Anything with ``decide(view) -> Decision``; it may say ``guarded = True`` to promise constraint (1).
+    """Anything with ``decide(view) -> Decision``.
 
     It is asked when a request has reached the queue of its worker, at completions of its own, at the
     wakes it asked for, and when requests were given back; it must not count on being asked elsewhere.
+
+    Beside `decide` it may have, and the engine then makes use of:
+        guarded: True promises constraint (1), and ``result.check()`` raises where it is broken.
+        order: ``"arrival"``, ``"smallest"`` or ``"largest"``: how `View.waiting` ranks the queue.
+        needs_requests: True says that it answers nothing while neither the queue nor its reserve holds
+            a request, so it is not asked then.
+        heeds: a method of the view; False says that a request reaching the queue would change nothing at
+            the running batch's next boundary, so it is not asked there.
     """
 
     def decide(self, view: View) -> Decision:

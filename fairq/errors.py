@@ -65,8 +65,13 @@ class PolicyError(FairqError, RuntimeError):
         )
 
 
-def unknown_name(kind: str, name: Any, known: Iterable[str]) -> InputError:
+def unknown_name(kind: str, name: Any, known: Iterable[str], of: str = "") -> InputError:
     """The error for a name that is not among `known`: it names the nearest one.
+
+    Parameters:
+        kind: what the name should be one of, such as ``"policy"``.
+        name, known: what was given, and what could have been.
+        of: whose it is, such as ``"policy 'isjl'"`` for an option.
 
     >>> str(unknown_name("policy", "isjk", ["fcfs", "isjl"]))
     "unknown policy 'isjk': did you mean 'isjl'? Known: fcfs, isjl"
@@ -75,4 +80,5 @@ def unknown_name(kind: str, name: Any, known: Iterable[str]) -> InputError:
     near = get_close_matches(str(name), choices, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     listing = ", ".join(choices) if choices else "none"
-    return InputError(f"unknown {kind} {name!r}: {hint}Known: {listing}")
+    whose = f" of {of}" if of else ""
+    return InputError(f"unknown {kind} {name!r}{whose}: {hint}{'K' if hint else 'k'}nown: {listing}")

@@ -77,7 +77,7 @@ class CohortAgent:
                 self._lane_runs[lane] = _NONE
 
     def _give_back(self, view: View, alpha: int) -> list[int]:
-        """Step 5: at o_1's progress floor(alpha) + 1, or at its completion, the cohort's rest goes back."""
+        """At o_1's progress floor(alpha) + 1, or at its completion, the cohort's rest goes back."""
         if self._due is not None or not view.holds_reserve():
             return []
         if view.is_running(self._leader) and view.progress(self._leader) <= alpha:

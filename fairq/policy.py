@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,7 +105,7 @@ def check_policy(
         raise InputError(f"policy {name!r} needs alpha, the fairness budget in tokens (a finite number >= 0)")
     for option, value in (options or {}).items():
         if option not in info.options:
-            raise unknown_name(f"option of policy {name!r}", option, ["alpha", *info.options])
+            raise unknown_name("option", option, ["alpha", *info.options], of=f"policy {name!r}")
         allowed = _SIZES if option == "size" else _PACK_ORDERS
         if value not in allowed:
             raise InputError(f"{option} is {value!r}: it must be one of {', '.join(map(repr, allowed))}")
@@ -163,8 +163,3 @@ def _own_policy(policy: Any, options: Mapping[str, Any]) -> PolicyPlan:
 
     order = getattr(policy, "order", "arrival")
     return PolicyPlan(name, size, order, bool(getattr(policy, "guarded", False)), make)
-
-
-def policy_names() -> Sequence[str]:
-    """The names of all policies, sorted."""
-    return sorted(POLICIES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import floor, inf
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ _RECORDS = ("summary", "requests", "segments")
 _LARGEST_SUM = 2**62  # integer sums of the account stay below this, so 64 bits hold them
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A run and what it amounts to.
 
@@ -55,7 +55,15 @@ class Result:
     until: float | None
     guarded: bool
     record: str
-    _tables: Mapping[str, pd.DataFrame] = field(repr=False)
+    _tables: Mapping[str, pd.DataFrame]
+
+    def __repr__(self) -> str:
+        alpha = "" if self.alpha is None else f", alpha={self.alpha:g}"
+        return (
+            f"Result({self.policy!r}{alpha}, workers={self.workers}, batch_size={self.batch_size}: "
+            f"{self.summary['completed']} of {self.summary['arrived']} requests completed, "
+            f"makespan {self.summary['makespan']:g})"
+        )
 
     @property
     def requests(self) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from heapq import heappop, heappush
-from math import inf, nan, sqrt
+from math import inf, nan
 from typing import Any
 
 from fairq.cost import StepTime, max_feature
@@ -65,7 +65,7 @@ class Worker:
         self.alarm = Alarm(calendar)
         self._finishes: list[tuple[int, int]] = []  # heap of (step count at completion, request)
         self._starts: deque[tuple[int, int]] = deque()  # (step count at admission, request), some completed
-        self._flat = law.b == law.tau == 0  # every step takes c: K1 and K2 are not needed for the clock
+        self._flat = law.is_constant  # then K1 and K2 need not be counted for the clock
         self._base = nan
         self._left_at = nan  # the boundary at which the batch last became empty
         self._n = self._k1 = self._k2 = 0
@@ -105,8 +105,8 @@ class Worker:
             whole = self._steps_by(time)
             reached = self._time_after(whole)
             return reached if reached >= time else self._time_after(whole + 1)
-        base, c = self._base, self.law.c
-        whole = int((time - base) / c)  # right to within a step: the clock decides
+        base, c = self._base, self.law.c  # as below, spelt out: this is asked for every worker and arrival
+        whole = self.law.steps_within(time - base, 1, 1)
         while base + c * whole < time:
             whole += 1
         while whole > self._n and base + c * (whole - 1) >= time:
@@ -172,25 +172,14 @@ class Worker:
     def _steps_by(self, time: float) -> int:
         """Whole steps finished by `time`, at most up to the next completion.
 
-        The positive root of the clock's quadratic in the number of steps, rounded down and then
-        checked against both neighbours: only the clock itself decides.
+        The law's guess, checked against both neighbours: only the boundary times decide.
         """
         limit = self._to_completion()
-        whole = min(max(self._root(time), 0), limit)
+        largest = 1 if self._flat else self.steps - self._oldest() + 1
+        guess = self.law.steps_within(time - self._time_after(0), len(self.running), largest)
+        whole = min(guess, limit)
         while whole > 0 and self._time_after(whole) > time:
             whole -= 1
         while whole < limit and self._time_after(whole + 1) <= time:
             whole += 1
         return whole
-
-    def _root(self, time: float) -> int:
-        law = self.law
-        if self._flat:
-            return int((time - self._base) / law.c) - self._n
-        batch = len(self.running)
-        square = law.tau * batch / 2
-        linear = law.c + law.b * batch + law.tau * batch * (self.steps - self._oldest() + 0.5)
-        left = time - self._time_after(0)
-        if left <= 0:
-            return 0
-        return int(2 * left / (linear + sqrt(linear * linear + 4 * square * left)))

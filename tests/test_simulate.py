@@ -37,11 +37,11 @@ def refused(match, *, workload=WORKLOAD, policy="isjl", **settings):
         ({"workers": "two"}, "workers is 'two'"),
         (
             {"pack_ordr": "ascending"},
-            "unknown option of policy 'isjl' 'pack_ordr': did you mean 'pack_order'",
+            "unknown option 'pack_ordr' of policy 'isjl': did you mean 'pack_order'",
         ),
         ({"pack_order": "random"}, "pack_order is 'random': .*'ascending', 'descending'"),
         ({"size": "lower"}, "size is 'lower'"),
-        ({"policy": "fcfs", "beta": 1}, "unknown option of policy 'fcfs' 'beta'"),
+        ({"policy": "fcfs", "beta": 1}, "unknown option 'beta' of policy 'fcfs'"),
         ({"clock": "tokens"}, "unknown clock 'tokens': did you mean 'token'"),
         ({"clock": 1.0}, "clock is 1.0"),
         ({"dispatch": "jsq"}, "unknown dispatch 'jsq'"),
