@@ -202,8 +202,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         comparison = Comparison(load_study(arguments.run), draws=arguments.draws)
         page = write_comparison(comparison, arguments.out or arguments.run / "paper")
         print(table_1_text(comparison))
-        print(table_2_text(comparison))
-        print(f"Page: {page}")
+        print("\n".join(headlines(comparison)))
+        print(f"\nPage: {page}")
     except (InputError, OSError) as error:
         print(f"analysis.paper_tables: error: {error}", file=sys.stderr)
         return 2

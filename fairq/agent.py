@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable
+from itertools import islice
 from math import inf
 from numbers import Integral, Real
 from typing import Any
 
-from fairq.decision import Decision, Policy, View
+from fairq.decision import Decision, InsideView, Policy, View
 from fairq.errors import PolicyError
 from fairq.timeline import Alarm
 from fairq.worker import Worker
@@ -30,10 +31,11 @@ class Agent:
         self.policy = policy
         self.worker = worker
         self.alarm = Alarm(worker.calendar)
-        self._view = View(worker)
+        self._view = InsideView(worker) if getattr(policy, "sees_ranks", False) else View(worker)
         self._wake: float | None = None
         self._wake_step: int | None = None
-        self._heeds: Callable[[View], bool] | None = getattr(policy, "heeds", None)
+        heeds = getattr(policy, "heeds", None)
+        self._heeds: Callable[[View], bool] | None = heeds if callable(heeds) else None
         self._needs_requests: bool = getattr(policy, "needs_requests", False)
 
     def run(self, woken: Callable[[Agent], None]) -> Generator[Any, Any, None]:
@@ -57,6 +59,7 @@ class Agent:
             PolicyError: the answer breaks capacity, release, reservation or uniqueness, or is no answer.
         """
         decision = self._decide()
+        self.worker.completed.clear()
         if not isinstance(decision, Decision):
             raise self._error("answer", f"{decision!r} is no fairq.Decision")
         release = self._ids("release", decision.release)
@@ -87,22 +90,36 @@ class Agent:
         """Ring the worker at its next completion, and the agent at the boundary of its next wake."""
         worker = self.worker
         worker.set_alarm()
-        ring = inf
-        if self._wake_step is not None and worker.running:
-            ring = worker.boundary_of(self._wake_step)
-        if self._wake is not None:
-            ring = min(ring, worker.boundary_from(self._wake) if worker.running else self._wake)
-        self.alarm.set(ring)
+        self.alarm.set(self._next_wake())
 
-    def _ids(self, part: str, requests: Sequence[int]) -> Sequence[int]:
-        if not requests and isinstance(requests, (list, tuple)):
-            return ()
+    def silence(self) -> None:
+        """Ring no more: everything has been served."""
+        self.alarm.set(inf)
+
+    def _next_wake(self) -> float:
+        """The boundary of the next wake; a wake beyond the next completion is looked at again there."""
+        worker = self.worker
+        if not worker.running:
+            return inf if self._wake is None else self._wake
+        ring = inf
+        if self._wake_step is not None and self._wake_step < worker.next_finish:
+            ring = worker.boundary_of(self._wake_step)
+        if self._wake is not None and self._wake < worker.alarm.time:
+            ring = min(ring, worker.boundary_from(self._wake))
+        return ring
+
+    def _ids(self, part: str, requests: Iterable[int]) -> list[int]:
         count = len(self.worker.tokens)
         try:
-            ids = [operator.index(request) for request in requests]
+            given = list(islice(requests, count + 1))
+            ids = [operator.index(request) for request in given]
         except TypeError:
             raise self._error("answer", f"{part} is {requests!r}: it must be a list of request ids") from None
-        for request in ids:
+        if len(ids) > count:
+            raise self._error("answer", f"{part} names more than all {count} requests")
+        for request, as_given in zip(ids, given, strict=True):
+            if isinstance(as_given, bool):
+                raise self._error("answer", f"{part} names {as_given!r}: it must be a list of request ids")
             if not 0 <= request < count:
                 raise self._error("release", f"{part} names request {request}, which is not in the view")
         return ids
@@ -148,9 +165,9 @@ class Agent:
         wake, steps = decision.wake, decision.wake_steps
         if wake is not None and not (_is_a(Real, wake) and wake > self.worker.calendar.now):
             raise self._error("wake", f"wake is {wake!r}: it must be a time later than now")
-        if steps is not None and not (_is_a(Integral, steps) and steps >= 1):
+        if steps is not None and not (_is_a(Integral, steps) and not _is_a(bool, steps) and steps >= 1):
             raise self._error("wake", f"wake_steps is {steps!r}: it must be a whole number >= 1")
-        self._wake = None if wake is None else float(wake)
+        self._wake = None if wake is None else _as_time(wake)
         self._wake_step = None if steps is None else self.worker.steps + int(steps)
 
     def _error(self, rule: str, detail: str) -> PolicyError:
@@ -160,3 +177,11 @@ class Agent:
 def _is_a(kind: type, value: object) -> bool:
     """Whether a policy's answer is the number it should be: types are the author's word only."""
     return isinstance(value, kind)
+
+
+def _as_time(wake: float) -> float:
+    """A wake as a float; a whole number beyond what a float holds is never."""
+    try:
+        return float(wake)
+    except OverflowError:
+        return inf

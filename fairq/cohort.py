@@ -94,18 +94,17 @@ def plan_cohort(
         rank = waiting.first_at_or_after(rank + 1)
     lanes, rooms = _empty_lanes(sizes, leader, own, batch_size, alpha, free_ride)
     totals = [0] * len(lanes)
+    tree = _tree_of(rooms)
     while rank >= 0 and len(lanes) > 0:
         size = sizes[rank]
-        place = 0
-        while place < len(rooms) and rooms[place] < size:
-            place += 1
-        if place == len(rooms):
-            rank = waiting.first_at_or_after(first_at_most(sizes, max(rooms), rank + 1))
+        if tree[1] < size:
+            rank = waiting.first_at_or_after(first_at_most(sizes, tree[1], rank + 1))
             continue
+        place = _first_with_room(tree, size)
         packed.append(rank)
         lane.append(lanes[place])
         totals[place] += size
-        rooms[place] = min(rooms[place] - size, alpha)
+        _set_room(tree, place, min(tree[len(tree) // 2 + place] - size, alpha))
         rank = waiting.first_at_or_after(rank + 1)
     delay = 0 if free_ride or len(lanes) == 0 else max(0, max(totals) - alpha)
     return CohortPlan(leader, own, packed, lane, delay)
@@ -126,3 +125,30 @@ def _empty_lanes(
     for j in range(last, 1, -1):
         rooms.append(min(2 * alpha, longest - sizes[own[j - 2]] + alpha))
     return lanes, rooms
+
+
+def _tree_of(rooms: list[int]) -> list[int]:
+    """The largest room below each node of a binary tree over the lanes; node 1 is the root."""
+    leaves = 1
+    while leaves < len(rooms):
+        leaves *= 2
+    tree = [-1] * leaves + rooms + [-1] * (leaves - len(rooms))
+    for node in range(leaves - 1, 0, -1):
+        tree[node] = max(tree[2 * node], tree[2 * node + 1])
+    return tree
+
+
+def _first_with_room(tree: list[int], size: int) -> int:
+    """The first lane whose room is at least `size`; there is one."""
+    node = 1
+    while 2 * node < len(tree):
+        node = 2 * node if tree[2 * node] >= size else 2 * node + 1
+    return node - len(tree) // 2
+
+
+def _set_room(tree: list[int], place: int, room: int) -> None:
+    node = len(tree) // 2 + place
+    tree[node] = room
+    while node > 1:
+        node //= 2
+        tree[node] = max(tree[2 * node], tree[2 * node + 1])

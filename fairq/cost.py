@@ -131,10 +131,10 @@ def resolve_clock(clock: str | StepTime, cost: Cost) -> StepTime:
     """
     if isinstance(clock, StepTime):
         return clock
+    if not isinstance(clock, str):
+        raise InputError(f"clock is {clock!r}: it must be 'token', 'cost' or a fairq.StepTime")
     if clock == "token":
         return TOKEN_CLOCK
     if clock == "cost":
         return StepTime(c=cost.c, tau=cost.tau)
-    if isinstance(clock, str):
-        raise unknown_name("clock", clock, ["token", "cost"])
-    raise InputError(f"clock is {clock!r}: it must be 'token', 'cost' or a fairq.StepTime")
+    raise unknown_name("clock", clock, ["token", "cost"])

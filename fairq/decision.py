@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairq.ranking import Ranking, RankSet
     from fairq.worker import Worker
 
-__all__ = ["NOTHING", "Decision", "Policy", "View"]
+__all__ = ["NOTHING", "Decision", "InsideView", "Policy", "View"]
 
 
 class Decision(NamedTuple):
@@ -52,7 +52,6 @@ class Policy(Protocol):
 
     Beside `decide` it may have, and the engine then makes use of:
         guarded: True promises constraint (1), and ``result.check()`` raises where it is broken.
-        order: ``"arrival"``, ``"smallest"`` or ``"largest"``: how `View.waiting` ranks the queue.
         needs_requests: True says that it answers nothing while neither the queue nor its reserve holds
             a request, so it is not asked then.
         heeds: a method of the view; False says that a request reaching the queue would change nothing at
@@ -119,12 +118,46 @@ class View:
         """Ids of the requests that wait in the worker's queue, by arrival."""
         queue = self._worker.queue
         ids = queue.ranking.ids
-        return self._by_arrival([ids[rank] for rank in queue.waiting])
+        requests = [ids[rank] for rank in queue.waiting]
+        return tuple(requests) if queue.ranking.order == "arrival" else self._by_arrival(requests)
 
     @property
     def reserved(self) -> tuple[int, ...]:
         """Ids of the requests kept for this worker, by arrival."""
         return self._by_arrival(list(self._worker.reserved))
+
+    def size(self, request: int) -> int:
+        """Tokens of `request` as the policy is told them: o_i, or the upper bound u_i.
+
+        Raises:
+            KeyError: no such request has arrived.
+        """
+        ranking = self._worker.queue.ranking
+        return ranking.sizes[ranking.rank[self._released(request)]]
+
+    def arrival(self, request: int) -> float:
+        """When `request` arrived, in the clock's unit.
+
+        Raises:
+            KeyError: no such request has arrived.
+        """
+        return self._worker.arrival[self._released(request)]
+
+    def _by_arrival(self, requests: list[int]) -> tuple[int, ...]:
+        arrival = self._worker.arrival
+        return tuple(sorted(requests, key=lambda request: (arrival[request], request)))
+
+    def _released(self, request: int) -> int:
+        arrival = self._worker.arrival
+        if 0 <= request < len(arrival) and arrival[request] <= self._worker.calendar.now:
+            return request
+        raise KeyError(f"request {request} is not in the view: no such request has arrived")
+
+
+class InsideView(View):
+    """What the policies of this package see besides: the engine's own queue, not to be changed."""
+
+    __slots__ = ()
 
     @property
     def waiting(self) -> RankSet:
@@ -136,14 +169,10 @@ class View:
         """What the ranks of `waiting` mean."""
         return self._worker.queue.ranking
 
-    def size(self, request: int) -> int:
-        """Tokens of `request` as the policy is told them: o_i, or the upper bound u_i."""
-        ranking = self._worker.queue.ranking
-        return ranking.sizes[ranking.rank[request]]
-
-    def arrival(self, request: int) -> float:
-        """When `request` arrived, in the clock's unit."""
-        return self._worker.arrival[request]
+    @property
+    def completed(self) -> list[int]:
+        """Requests of this worker completed since its policy was last asked."""
+        return self._worker.completed
 
     def is_running(self, request: int) -> bool:
         """Whether `request` is in the batch."""
@@ -157,7 +186,3 @@ class View:
     def holds_reserve(self) -> bool:
         """Whether anything is kept for this worker."""
         return bool(self._worker.reserved)
-
-    def _by_arrival(self, requests: list[int]) -> tuple[int, ...]:
-        arrival = self._worker.arrival
-        return tuple(sorted(requests, key=lambda request: (arrival[request], request)))

@@ -77,8 +77,9 @@ def unknown_name(kind: str, name: Any, known: Iterable[str], of: str = "") -> In
     "unknown policy 'isjk': did you mean 'isjl'? Known: fcfs, isjl"
     """
     choices = sorted(known)
-    near = get_close_matches(str(name), choices, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    by_lower = {choice.lower(): choice for choice in reversed(choices)}
+    near = get_close_matches(str(name).lower(), by_lower, n=1, cutoff=0.5)
+    hint = f"did you mean {by_lower[near[0]]!r}? " if near else ""
     listing = ", ".join(choices) if choices else "none"
     whose = f" of {of}" if of else ""
     return InputError(f"unknown {kind} {name!r}{whose}: {hint}{'K' if hint else 'k'}nown: {listing}")

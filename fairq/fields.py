@@ -120,7 +120,7 @@ def one_of(choose: Callable[[Any], str | None], allowed: str) -> Discriminator:
 
 def explain(error: ValidationError, source: str, overrides: Mapping[str, str]) -> InputError:
     """The first problem of `error` in one line: source, dotted field, value, what is allowed."""
-    problems = error.errors(include_url=False)
+    problems = _causes(error.errors(include_url=False))
     first = problems[0]
     # A tag of a union is written <tag>, so that it can be told from a field and left out.
     field = ".".join(str(part) for part in first["loc"] if not str(part).startswith("<"))
@@ -133,6 +133,16 @@ def explain(error: ValidationError, source: str, overrides: Mapping[str, str]) -
         line = _line(first, field)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return InputError(f"{source}{_origin(field, overrides)}: {line}{more}".replace("\n", "\\n"))
+
+
+def _causes(problems: list[Any]) -> list[Any]:
+    """Without what only follows from another problem deeper inside: a list of one bad entry is not short."""
+    places = [problem["loc"] for problem in problems]
+    return [
+        problem
+        for problem, place in zip(problems, places, strict=True)
+        if not any(len(other) > len(place) and other[: len(place)] == place for other in places)
+    ]
 
 
 def _line(problem: Any, field: str) -> str:

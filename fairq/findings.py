@@ -24,8 +24,11 @@ def setting(study: Study) -> str:
     workers, runs = scenario.pool.workers, scenario.replications
     arrived = study.runs.groupby("replication")["arrived"].first()
     clock = "a step is the unit of time" if unit == "steps" else "time in seconds"
+    trace = scenario.trace_path()
+    source = "" if trace is None else f" of the trace {trace.name}"
     return (
-        f"{number_text(float(arrived.mean()))} requests{' on average' if arrived.nunique() > 1 else ''} "
+        f"{number_text(float(arrived.mean()))} requests{source}"
+        f"{' on average' if arrived.nunique() > 1 else ''} "
         f"on {_count(workers, 'worker')} with batches of at most {scenario.pool.batch_size}, "
         f"{_count(runs, 'replication')} (seed {scenario.seed}), {clock}."
     )

@@ -15,14 +15,59 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from heapq import heappop, heappush
 
 from fairq.cohort import CohortPlan, plan_cohort
-from fairq.decision import Decision, View
+from fairq.decision import Decision, InsideView
 from fairq.ranking import RankSet
 
 __all__ = ["CohortAgent"]
 
 _NONE = -1
+
+
+class Lanes:
+    """The packs of a cohort: each lane runs its requests one after another.
+
+    Attributes:
+        left: pack requests that have not started.
+    """
+
+    __slots__ = ("_lane_of", "_packs", "_ready", "left")
+
+    def __init__(self, packs: list[deque[int]]) -> None:
+        self._packs = packs  # ids, next first
+        self._lane_of: dict[int, int] = {}  # of the pack requests that run
+        self._ready = list(range(len(packs)))  # heap of lanes with requests left but none running
+        self.left = sum(map(len, packs))
+
+    @property
+    def held(self) -> int:
+        """Lanes that have pack requests left but none running: a slot is kept for each."""
+        return len(self._ready)
+
+    @property
+    def done(self) -> bool:
+        """Whether every pack request has finished."""
+        return self.left == 0 and not self._lane_of
+
+    def note(self, completed: Iterable[int]) -> None:
+        """Let the lanes of the requests that have `completed` go on."""
+        for request in completed:
+            lane = self._lane_of.pop(request, _NONE)
+            if lane != _NONE and self._packs[lane]:
+                heappush(self._ready, lane)
+
+    def start(self) -> list[int]:
+        """The next request of every lane that runs none, in lane order."""
+        started = []
+        while self._ready:
+            lane = heappop(self._ready)
+            request = self._packs[lane].popleft()
+            self._lane_of[request] = lane
+            started.append(request)
+        self.left -= len(started)
+        return started
 
 
 class CohortAgent:
@@ -38,6 +83,7 @@ class CohortAgent:
     order = "largest"
     guarded = True
     needs_requests = True
+    sees_ranks = True
 
     def __init__(self, *, free_ride: bool = False, descending: bool = False) -> None:
         self._free_ride = free_ride
@@ -45,17 +91,16 @@ class CohortAgent:
         self._leader = _NONE
         self._due: int | None = None  # step count at which o_1 starts; None once it has, or without a cohort
         self._own: deque[int] = deque()  # ranks of o_2 .. o_M not started, longest first
-        self._lanes: list[deque[int]] = []  # ids of pack requests not started, next first
-        self._lane_runs: list[int] = []  # the pack request a lane runs, or none
+        self._lanes = Lanes([])
 
-    def heeds(self, view: View) -> bool:
+    def heeds(self, view: InsideView) -> bool:
         """Only Phase TWO looks at the queue while a batch runs: once o_1 has started, up to alpha."""
-        return self._due is None and view.free > self._held_lanes() and view.max_progress <= (view.alpha or 0)
+        return self._due is None and view.free > self._lanes.held and view.max_progress <= (view.alpha or 0)
 
-    def decide(self, view: View) -> Decision:
+    def decide(self, view: InsideView) -> Decision:
         """One ask, in the order of the class's docstring (Algorithm 3, lines 2 to 30)."""
         alpha = view.alpha or 0
-        self._note_completions(view)
+        self._lanes.note(view.completed)
         release = self._give_back(view, alpha)
         waiting = _with_ranks(view, release)
         empty = view.free == view.batch_size
@@ -65,31 +110,26 @@ class CohortAgent:
             self._begin(view, plan)
         admit = self._start_leader(view)
         if view.max_progress <= alpha:
-            self._start_packs(admit)
+            admit += self._lanes.start()
             if self._due is None:
                 self._phase_two(view, waiting, plan, admit)
         reserve = _members(view, plan) if plan is not None and plan.leader != _NONE else ()
         return Decision(admit, reserve, release, wake_steps=self._wake_steps(view, alpha, admit))
 
-    def _note_completions(self, view: View) -> None:
-        for lane, request in enumerate(self._lane_runs):
-            if request != _NONE and not view.is_running(request):
-                self._lane_runs[lane] = _NONE
-
-    def _give_back(self, view: View, alpha: int) -> list[int]:
+    def _give_back(self, view: InsideView, alpha: int) -> list[int]:
         """At o_1's progress floor(alpha) + 1, or at its completion, the cohort's rest goes back."""
         if self._due is not None or not view.holds_reserve():
             return []
         if view.is_running(self._leader) and view.progress(self._leader) <= alpha:
             return []
         self._own.clear()
-        self._lanes, self._lane_runs = [], []
+        self._lanes = Lanes([])
         return list(view.reserved)
 
-    def _begin(self, view: View, plan: CohortPlan) -> None:
+    def _begin(self, view: InsideView, plan: CohortPlan) -> None:
         """Phase ONE: keep the planned cohort; each lane's pack in the order in which it will run."""
         self._own.clear()
-        self._lanes, self._lane_runs = [], []
+        self._lanes = Lanes([])
         if plan.leader == _NONE:
             return
         ids, sizes = view.ranking.ids, view.ranking.sizes
@@ -106,28 +146,22 @@ class CohortAgent:
                 lanes.setdefault(lane, []).append(rank)
         else:
             self._own.extend(plan.own)
-        self._lanes = [deque(ids[rank] for rank in lanes[lane]) for lane in sorted(lanes)]
-        self._lane_runs = [_NONE] * len(self._lanes)
+        self._lanes = Lanes([deque(ids[rank] for rank in lanes[lane]) for lane in sorted(lanes)])
 
-    def _start_leader(self, view: View) -> list[int]:
+    def _start_leader(self, view: InsideView) -> list[int]:
         """o_1 starts when it is due, or when every pack has finished if that is sooner."""
         if self._due is None:
             return []
-        packs_done = not any(self._lanes) and all(request == _NONE for request in self._lane_runs)
-        if view.steps < self._due and not packs_done:
+        if view.steps < self._due and not self._lanes.done:
             return []
         self._due = None
         return [self._leader]
 
-    def _start_packs(self, admit: list[int]) -> None:
-        for lane, pack in enumerate(self._lanes):
-            if pack and self._lane_runs[lane] == _NONE:
-                self._lane_runs[lane] = pack.popleft()
-                admit.append(self._lane_runs[lane])
-
-    def _phase_two(self, view: View, waiting: RankSet, plan: CohortPlan | None, admit: list[int]) -> None:
+    def _phase_two(
+        self, view: InsideView, waiting: RankSet, plan: CohortPlan | None, admit: list[int]
+    ) -> None:
         """Lines 22 to 29: the longest of the cohort's own and the shared queue into every slot not held."""
-        spare = view.free - len(admit) - self._held_lanes()
+        spare = view.free - len(admit) - self._lanes.held
         taken = _planned_ranks(plan)
         ids = view.ranking.ids
         shared = _next_not_in(waiting, 0, taken) if spare > 0 else _NONE
@@ -141,23 +175,17 @@ class CohortAgent:
                 return
             spare -= 1
 
-    def _held_lanes(self) -> int:
-        """Lanes that have pack requests left but none running: a slot is kept for each."""
-        return sum(
-            1 for pack, request in zip(self._lanes, self._lane_runs, strict=True) if pack and request == _NONE
-        )
-
-    def _wake_steps(self, view: View, alpha: int, admit: list[int]) -> int | None:
+    def _wake_steps(self, view: InsideView, alpha: int, admit: list[int]) -> int | None:
         """Steps to o_1's start, or to the give-back where anything is left to give."""
         if self._due is not None:
             return self._due - view.steps
-        if not self._own and not any(self._lanes):
+        if not self._own and self._lanes.left == 0:
             return None
         progress = 0 if self._leader in admit else view.progress(self._leader)
         return alpha + 1 - progress
 
 
-def _with_ranks(view: View, released: Iterable[int]) -> RankSet:
+def _with_ranks(view: InsideView, released: Iterable[int]) -> RankSet:
     """The queue with what this very ask gives back, which the view does not show yet."""
     if not released:
         return view.waiting
@@ -173,7 +201,7 @@ def _planned_ranks(plan: CohortPlan | None) -> frozenset[int]:
     return frozenset((plan.leader, *plan.own, *plan.packed))
 
 
-def _members(view: View, plan: CohortPlan) -> list[int]:
+def _members(view: InsideView, plan: CohortPlan) -> list[int]:
     ids = view.ranking.ids
     return [ids[rank] for rank in (plan.leader, *plan.own, *plan.packed)]
 

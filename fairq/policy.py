@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from fairq.decision import Policy
 from fairq.errors import InputError, unknown_name
@@ -14,6 +14,9 @@ from fairq.rules import RULES, RuleAgent
 from fairq.validation import finite_number
 
 __all__ = ["POLICIES", "PolicyInfo", "PolicyPlan", "check_policy", "plan_policy"]
+
+SETTINGS = ("batch_size", "clock", "cost", "dispatch", "record", "seed", "until", "workers")
+"""Keywords of every run, whatever its policy."""
 
 _SIZES = ("tokens", "upper")
 _PACK_ORDERS = ("ascending", "descending")
@@ -75,13 +78,13 @@ POLICIES: dict[str, PolicyInfo] = {
 
 @dataclass(frozen=True, slots=True)
 class PolicyPlan:
-    """A policy as a run uses it: its name, which sizes it is told, and how one agent is made."""
+    """A policy as a run uses it: its name, which sizes it is told in what order, and an agent a worker."""
 
     name: str
     size: str
     order: str
     guarded: bool
-    make: Callable[[], Policy]
+    agents: tuple[Policy, ...]
 
 
 def check_policy(
@@ -105,15 +108,16 @@ def check_policy(
         raise InputError(f"policy {name!r} needs alpha, the fairness budget in tokens (a finite number >= 0)")
     for option, value in (options or {}).items():
         if option not in info.options:
-            raise unknown_name("option", option, ["alpha", *info.options], of=f"policy {name!r}")
+            known = ["alpha", *info.options, *SETTINGS]
+            raise unknown_name("option", option, known, of=f"policy {name!r}")
         allowed = _SIZES if option == "size" else _PACK_ORDERS
-        if value not in allowed:
+        if not isinstance(value, str) or value not in allowed:
             raise InputError(f"{option} is {value!r}: it must be one of {', '.join(map(repr, allowed))}")
     return info
 
 
-def plan_policy(policy: Any, alpha: float | None, options: Mapping[str, Any]) -> PolicyPlan:
-    """How to make the agents of a run.
+def plan_policy(policy: Any, alpha: float | None, options: Mapping[str, Any], workers: int) -> PolicyPlan:
+    """The agents of a run, one for each of `workers`.
 
     Parameters:
         policy: a name of `POLICIES`, a class (made once a worker with `options`), or an object
@@ -126,25 +130,25 @@ def plan_policy(policy: Any, alpha: float | None, options: Mapping[str, Any]) ->
     """
     if isinstance(policy, str):
         info = check_policy(policy, alpha, options)
-        size = options.get("size", info.size)
-        make = _maker(policy, options)
-        return PolicyPlan(policy, size, make().order, info.guarded, make)  # type: ignore[attr-defined]
+        agents = tuple(_named_agent(policy, options) for _ in range(workers))
+        size, order = options.get("size", info.size), agents[0].order
+        return PolicyPlan(policy, size, order, info.guarded, cast("tuple[Policy, ...]", agents))
     if alpha is not None:
         finite_number("alpha", alpha, at_least=0)
-    return _own_policy(policy, options)
+    return _own_policy(policy, options, workers)
 
 
-def _maker(name: str, options: Mapping[str, Any]) -> Callable[[], Policy]:
+def _named_agent(name: str, options: Mapping[str, Any]) -> RuleAgent | CohortAgent:
     if name in RULES:
-        return lambda: RuleAgent(RULES[name])
+        return RuleAgent(RULES[name])
     descending = options.get("pack_order", "ascending") == "descending"
-    return lambda: CohortAgent(free_ride=name == "free-ride", descending=descending)
+    return CohortAgent(free_ride=name == "free-ride", descending=descending)
 
 
-def _own_policy(policy: Any, options: Mapping[str, Any]) -> PolicyPlan:
+def _own_policy(policy: Any, options: Mapping[str, Any], workers: int) -> PolicyPlan:
     options = dict(options)
     size = options.pop("size", "tokens")
-    if size not in _SIZES:
+    if not isinstance(size, str) or size not in _SIZES:
         raise InputError(f"size is {size!r}: it must be one of {', '.join(map(repr, _SIZES))}")
     is_class = isinstance(policy, type)
     name = policy.__name__ if is_class else type(policy).__name__
@@ -161,5 +165,5 @@ def _own_policy(policy: Any, options: Mapping[str, Any]) -> PolicyPlan:
         except TypeError as error:
             raise InputError(f"policy {name!r} cannot be made with the options {options}: {error}") from error
 
-    order = getattr(policy, "order", "arrival")
-    return PolicyPlan(name, size, order, bool(getattr(policy, "guarded", False)), make)
+    agents = tuple(make() for _ in range(workers))
+    return PolicyPlan(name, size, "arrival", bool(getattr(agents[0], "guarded", False)), agents)

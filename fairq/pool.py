@@ -25,6 +25,8 @@ from fairq.worker import Worker
 
 __all__ = ["Pool"]
 
+_PATIENCE = 100_000  # instants at which an idle pool may be asked without anything happening
+
 
 class Pool:
     """Workers, their agents and the central queue of one run.
@@ -81,6 +83,8 @@ class Pool:
             tuple[float, int]
         ] = []  # heap: (next boundary, worker) still to be called to the queue
         self._herald = Alarm(calendar)
+        self._last_progress = (0, 0)
+        self._idle_instants = 0
 
     def run(self) -> Schedule:
         """Serve the workload (up to `until`) and return the schedule.
@@ -139,6 +143,7 @@ class Pool:
         if self._grown:
             self._grown = False
             self._call_everyone(now)
+        self._check_stall()
         rounds = 0
         while self._due:
             due, self._due = sorted(self._due), set()
@@ -180,6 +185,21 @@ class Pool:
         for index in self._touched:
             self._agents[index].set_alarms()
         self._touched.clear()
+        if self._ledger.left == len(self._by_arrival):
+            for agent in self._agents:
+                agent.silence()
+
+    def _check_stall(self) -> None:
+        """A policy that only asks to be woken must not keep an idle pool busy for ever."""
+        progress = (self._ledger.entered, self._released)
+        if progress != self._last_progress or any(agent.worker.running for agent in self._agents):
+            self._last_progress, self._idle_instants = progress, 0
+            return
+        self._idle_instants += 1
+        if self._idle_instants > _PATIENCE:
+            agent = self._agents[min(self._due, default=0)]
+            detail = f"asked {_PATIENCE} times in a row while nothing ran, it admitted nobody"
+            raise PolicyError(agent.name, agent.worker.index, self._calendar.now, "service", detail)
 
     def _check_rounds(self, rounds: int, worker: int) -> None:
         count = len(self._by_arrival)

@@ -151,6 +151,8 @@ def aligned(rows: list[list[str]]) -> str:
 
 def _on_intervals(study: Study) -> str:
     replications = study.scenario.replications
+    if study.scenario.trace_path() is not None:
+        return "A recorded trace: the figures are exact for it, and say nothing of the spread between traces."
     if replications == 1:
         return "One replication: no intervals can be given, and a difference may be chance."
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairq.decision import NOTHING, Decision, View
+from fairq.decision import NOTHING, Decision, InsideView
 from fairq.ranking import Order
 
 __all__ = ["RULES", "Rule", "RuleAgent"]
@@ -44,6 +44,7 @@ class RuleAgent:
     """Carries out a `Rule`: fills the free slots in the rule's order where the rule lets it."""
 
     needs_requests = True
+    sees_ranks = True
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
@@ -51,11 +52,11 @@ class RuleAgent:
         self.guarded = rule.guarded
         self._into_slots = rule.when == "slot"
 
-    def heeds(self, view: View) -> bool:
+    def heeds(self, view: InsideView) -> bool:
         """Whether a request that reaches the queue could start at the next boundary of a running batch."""
         return self._into_slots and view.free > 0 and self._guard_lets(view)
 
-    def decide(self, view: View) -> Decision:
+    def decide(self, view: InsideView) -> Decision:
         """Admit the first requests of the queue, as many as there are free slots."""
         free = view.free
         if free == 0 or not (self._into_slots or free == view.batch_size) or not self._guard_lets(view):
@@ -69,5 +70,5 @@ class RuleAgent:
             rank = waiting.first_at_or_after(rank + 1) if free else -1
         return Decision(admit=admit) if admit else NOTHING
 
-    def _guard_lets(self, view: View) -> bool:
+    def _guard_lets(self, view: InsideView) -> bool:
         return not self.rule.guard or view.max_progress <= (view.alpha or 0)

@@ -36,7 +36,7 @@ def written_whole(directory: Path, *, replace: bool = False) -> Iterator[Path]:
     made = _make_parents(directory.parent)
     fresh = _sibling(directory)
     try:
-        fresh.mkdir()
+        _make(fresh, directory)
         yield fresh
         _take_place(fresh, directory, replace)
     except BaseException:
@@ -45,6 +45,14 @@ def written_whole(directory: Path, *, replace: bool = False) -> Iterator[Path]:
             for parent in reversed(made):
                 parent.rmdir()
         raise
+
+
+def _make(fresh: Path, directory: Path) -> None:
+    """Make the fresh directory; an error names the place that was asked for, not the one beside it."""
+    try:
+        fresh.mkdir()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(directory)) from None
 
 
 def _sibling(directory: Path) -> Path:

@@ -42,9 +42,13 @@ class Schedule:
 
 
 class Ledger:
-    """Where workers write a schedule down while it happens: columns by request id."""
+    """Where workers write a schedule down while it happens: columns by request id.
 
-    __slots__ = ("arrival", "finish", "start", "start_step", "steps", "tokens", "worker")
+    Attributes:
+        entered, left: how many requests have been admitted, and have completed.
+    """
+
+    __slots__ = ("arrival", "entered", "finish", "left", "start", "start_step", "steps", "tokens", "worker")
 
     def __init__(self, tokens: NDArray[np.int64], arrival: NDArray[np.float64]) -> None:
         count = len(tokens)
@@ -55,17 +59,20 @@ class Ledger:
         self.steps = [0] * count
         self.start = [nan] * count
         self.finish = [nan] * count
+        self.entered = self.left = 0
 
     def enter(self, request: int, worker: int, step: int, now: float) -> None:
         """`request` is admitted by `worker` at its step count `step`."""
         self.worker[request] = worker
         self.start_step[request] = step
         self.start[request] = now
+        self.entered += 1
 
     def leave(self, request: int, now: float) -> None:
         """`request` has processed all of its tokens."""
         self.steps[request] = self.tokens[request]
         self.finish[request] = now
+        self.left += 1
 
     def interrupt(self, request: int, progress: int) -> None:
         """The run ends while `request` is in service."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import floor, inf
+from math import floor, inf, ulp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Result", "simulate"]
 
 _RECORDS = ("summary", "requests", "segments")
+MAX_WORKERS = 100_000
+MAX_BATCH = 1_000_000
 _LARGEST_SUM = 2**62  # integer sums of the account stay below this, so 64 bits hold them
 
 
@@ -152,16 +154,17 @@ def simulate(
     """
     cost = _checked_cost(cost)
     law = resolve_clock(clock, cost)
-    plan = plan_policy(policy, alpha, options)
-    workers = whole_number("workers", workers, at_least=1)
-    batch_size = whole_number("batch_size", batch_size, at_least=1)
+    workers = whole_number("workers", workers, at_least=1, at_most=MAX_WORKERS)
+    plan = plan_policy(policy, alpha, options, workers)
+    batch_size = whole_number("batch_size", batch_size, at_least=1, at_most=MAX_BATCH)
     whole_number("seed", seed, at_least=0)
     _check_choices(workload, dispatch, clock, until, record)
+    _check_resolution(workload, law)
     budget = None if alpha is None else floor(alpha)
     size = workload.upper if plan.size == "upper" else workload.tokens
     ledger = Ledger(workload.tokens, workload.arrival)
     pool = Pool(
-        [plan.make() for _ in range(workers)],
+        plan.agents,
         name=plan.name,
         batch_size=batch_size,
         law=law,
@@ -204,13 +207,13 @@ def _check_choices(
 ) -> None:
     if not isinstance(workload, Workload):
         raise InputError(f"workload is {type(workload).__name__}: it must be a fairq.Workload")
-    if dispatch != "central":
+    if not isinstance(dispatch, str) or dispatch != "central":
         raise unknown_name("dispatch", dispatch, ["central"])
-    if record not in _RECORDS:
+    if not isinstance(record, str) or record not in _RECORDS:
         raise unknown_name("record", record, _RECORDS)
     if until is not None:
         finite_number("until", until, at_least=0)
-    if clock == "token" and workload.time_unit == "s":
+    if isinstance(clock, str) and clock == "token" and workload.time_unit == "s":
         raise InputError(
             "the workload's arrivals are in seconds, but clock is 'token': give a clock in seconds, "
             "'cost' or fairq.StepTime(c=, b=, tau=)"
@@ -220,4 +223,18 @@ def _check_choices(
         raise InputError(
             f"the workload has {int(np.sum(tokens))} tokens in requests of up to {int(tokens.max())}: "
             f"their product must stay below {_LARGEST_SUM // 2}, or sums of tokens squared overflow"
+        )
+
+
+def _check_resolution(workload: Workload, law: StepTime) -> None:
+    """Floats must tell one step from the next at the latest time that the run can come to."""
+    if len(workload) == 0:
+        return
+    tokens, longest = float(workload.tokens.sum()), float(workload.tokens.max())
+    latest = float(workload.arrival.max()) + law.of(tokens, tokens, tokens * longest)
+    step = law.of(1.0, 1.0, 1.0)
+    if not step > 4 * ulp(latest):
+        raise InputError(
+            f"clock has steps of {step:g}, but the run's times may reach {latest:g}, where floats are "
+            f"{ulp(latest):g} apart: use another unit, or let arrivals begin near 0"
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairq.errors import InputError
 
-__all__ = ["finite_number", "whole_number"]
+__all__ = ["finite_number", "shown", "whole_number"]
 
 
 def finite_number(name: str, value: Any, *, at_least: float | None = None) -> float:
@@ -22,20 +22,23 @@ def finite_number(name: str, value: Any, *, at_least: float | None = None) -> fl
     """
     allowed = "a finite number" if at_least is None else f"a finite number >= {at_least:g}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise InputError(f"{name} is {value!r}: it must be {allowed}")
-    number = float(value)
+        raise InputError(f"{name} is {shown(value)}: it must be {allowed}")
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond what a float holds
+        number = math.inf
     if not math.isfinite(number) or (at_least is not None and number < at_least):
-        raise InputError(f"{name} is {value!r}: it must be {allowed}")
+        raise InputError(f"{name} is {shown(value)}: it must be {allowed}")
     return number
 
 
-def whole_number(name: str, value: Any, *, at_least: int) -> int:
-    """`value` as an int, if it is whole and at least `at_least` (5.0 counts as 5).
+def whole_number(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> int:
+    """`value` as an int, if it is whole and from `at_least` to `at_most` (5.0 counts as 5).
 
     Raises:
         InputError: text, a truth value, a fraction, NaN, an infinity, or a number too small.
     """
-    allowed = f"a whole number >= {at_least}"
+    allowed = f"a whole number >= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -45,7 +48,20 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
             else operator.index(value)
         )
     except TypeError:
-        raise InputError(f"{name} is {value!r}: it must be {allowed}") from None
-    if number < at_least:
-        raise InputError(f"{name} is {value!r}: it must be {allowed}")
+        raise InputError(f"{name} is {shown(value)}: it must be {allowed}") from None
+    if number < at_least or (at_most is not None and number > at_most):
+        raise InputError(f"{name} is {shown(value)}: it must be {allowed}")
     return number
+
+
+def shown(value: Any) -> str:
+    """`value` as it may stand in a message of one line.
+
+    >>> shown(10**100)[-4:]
+    '000…'
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of more digits than Python turns into text
+        text = f"a {type(value).__name__} too long to show"
+    return text if len(text) <= 60 else text[:60] + "…"

@@ -35,8 +35,8 @@ class Worker:
 
     __slots__ = (
         "_base", "_finishes", "_flat", "_k1", "_k2", "_left_at", "_n", "_starts", "alarm", "alpha",
-        "arrival", "batch_size", "calendar", "index", "law", "ledger", "queue", "reserved", "running",
-        "steps", "tokens",
+        "arrival", "batch_size", "calendar", "completed", "index", "law", "ledger", "queue", "reserved",
+        "running", "steps", "tokens",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +62,7 @@ class Worker:
         self.steps = 0
         self.running: dict[int, int] = {}
         self.reserved: dict[int, None] = {}
+        self.completed: list[int] = []  # since the policy was last asked
         self.alarm = Alarm(calendar)
         self._finishes: list[tuple[int, int]] = []  # heap of (step count at completion, request)
         self._starts: deque[tuple[int, int]] = deque()  # (step count at admission, request), some completed
@@ -113,6 +114,11 @@ class Worker:
             whole -= 1
         return base + c * whole
 
+    @property
+    def next_finish(self) -> int:
+        """The step count at which the running batch next has a completion."""
+        return self._finishes[0][0]
+
     def boundary_of(self, step: int) -> float:
         """The time at which this worker's step count becomes `step`, the batch unchanged."""
         return self._time_after(step - self.steps)
@@ -135,6 +141,7 @@ class Worker:
         while finishes and finishes[0][0] == self.steps:
             request = heappop(finishes)[1]
             del self.running[request]
+            self.completed.append(request)
             self.ledger.leave(request, now)
         if not self.running:
             self._starts.clear()

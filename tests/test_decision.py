@@ -1,6 +1,9 @@
 """The protocol of an own policy: what it may answer, and what is refused, with whom, when and why."""
 
+import itertools
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairq
@@ -251,3 +254,84 @@ def test_errors_survive_a_process_boundary():
     assert str(twin) == str(error)
     assert twin.rule == "capacity"
     assert str(pickle.loads(pickle.dumps(fairq.CheckError("release", "early")))).startswith("rule 'release'")  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    "admit",
+    [np.array, pd.Series, list, tuple, iter, dict.fromkeys, lambda ids: (i for i in ids)],
+    ids=["array", "series", "list", "tuple", "iterator", "dict", "generator"],
+)
+def test_ids_may_come_in_any_collection(admit):
+    result = run(lambda view: Decision(admit=admit([int(i) for i in view.queue[: view.free]])))
+    assert result.requests["finish"].tolist() == [3.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("wake", [float("inf"), 1e308, 10**400])
+@pytest.mark.parametrize("clock", ["token", fairq.StepTime(0.5, 0.25, 0.0625)])
+def test_a_wake_too_late_to_matter_does_no_harm(wake, clock):
+    result = run(lambda view: first_come(view)._replace(wake=wake), clock=clock)
+    result.check()
+    assert run(lambda view: first_come(view)._replace(wake_steps=10**200), clock=clock).requests.equals(
+        result.requests
+    )
+
+
+@pytest.mark.parametrize(
+    ("decide", "rule"),
+    [
+        (lambda view: Decision(admit=itertools.count()), "answer"),
+        (lambda view: Decision(admit=[True]), "answer"),
+        (lambda view: Decision(wake_steps=True), "wake"),
+        (lambda view: Decision(wake=view.now + 1), "service"),
+        (lambda view: Decision(wake=np.nextafter(view.now, 9.0)), "service"),
+    ],
+)
+def test_answers_without_end_are_stopped(decide, rule):
+    with pytest.raises(fairq.PolicyError) as caught:
+        run(decide)
+    assert caught.value.rule == rule
+
+
+def test_a_run_ends_when_everything_is_served_whatever_wakes_are_left():
+    result = run(lambda view: first_come(view)._replace(wake=view.now + 0.5))
+    assert result.summary["makespan"] == 3.0
+
+
+def test_the_unreleased_have_neither_size_nor_arrival():
+    seen = []
+
+    def decide(view):
+        for request in (1, 7, -1):
+            for ask in (view.size, view.arrival):
+                with pytest.raises(KeyError, match="not in the view"):
+                    ask(request)
+        seen.append(view.now)
+        return first_come(view) if view.now < 4 else Decision(admit=view.queue)
+
+    with pytest.raises(BaseException, match="DID NOT RAISE"):  # at 4 request 1 is there
+        run(decide, tokens=[2, 2], arrival=[0.0, 4.0])
+    assert seen == [0.0, 2.0]
+    assert not hasattr(fairq.View, "waiting")
+    assert not hasattr(fairq.View, "ranking")
+
+
+def test_an_error_inside_a_policy_says_whose_it_is():
+    def decide(view):
+        raise ValueError("boom")
+
+    with pytest.raises(ValueError, match="boom") as caught:
+        run(decide)
+    assert caught.value.__notes__ == ["in policy 'Own' on worker 0 at time 0.0"]
+
+
+def test_the_promise_is_read_from_the_object():
+    class Promises:
+        def __init__(self):
+            self.guarded = True
+
+        def decide(self, view):
+            return first_come(view)
+
+    workload = fairq.Workload.from_arrays(tokens=[1])
+    assert fairq.simulate(workload, Promises, alpha=1, batch_size=1).guarded
+    assert fairq.simulate(workload, Promises(), alpha=1, batch_size=1).guarded

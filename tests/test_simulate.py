@@ -50,6 +50,20 @@ def refused(match, *, workload=WORKLOAD, policy="isjl", **settings):
         ({"until": float("nan")}, "until is nan"),
         ({"seed": -1}, "seed is -1"),
         ({"cost": 3}, "cost is 3"),
+        ({"alpha": 10**400}, "alpha is 1000"),
+        ({"until": 10**5000}, "until is a int too long to show"),
+        ({"batch_size": 10**9}, "batch_size is 1000000000: .* and <= 1000000"),
+        ({"workers": 10**6}, "workers is 1000000: .* and <= 100000"),
+        ({"worker": 2}, "unknown option 'worker' of policy 'isjl': did you mean 'workers'"),
+        ({"untill": 2}, "did you mean 'until'"),
+        ({"policy": "ISJL"}, "did you mean 'isjl'"),
+        ({"clock": np.zeros(2)}, "clock is array"),
+        ({"record": np.zeros(2)}, "unknown record"),
+        ({"dispatch": np.zeros(2)}, "unknown dispatch"),
+        ({"pack_order": np.zeros(2)}, "pack_order is array"),
+        ({"size": np.zeros(2)}, "size is array"),
+        ({"clock": fairq.StepTime(c=1e308)}, "clock has steps of 1e\\+308"),
+        ({"clock": fairq.StepTime(c=5e-324)}, "use another unit"),
         ({"workload": [1, 2]}, "workload is list"),
         ({"workload": SECONDS}, "arrivals are in seconds, but clock is 'token'"),
     ],
@@ -143,3 +157,27 @@ def test_a_million_tokens_make_few_events():
     result = fairq.simulate(workload, "fcfs", batch_size=2, clock=fairq.StepTime(0.01, 0.001, 1e-9))
     result.check()
     assert result.summary["busy_steps"] == 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("arrival", "clock"),
+    [
+        (1e12, fairq.StepTime(c=1e-6)),
+        (1e15, fairq.StepTime(c=1e-3)),
+        (1.7e18, fairq.StepTime(c=0.02)),  # a nanosecond epoch, read as seconds
+        (1e12, fairq.StepTime(c=1e-12, tau=1e-20)),
+    ],
+)
+def test_steps_that_floats_cannot_tell_apart_are_refused(arrival, clock):
+    workload = fairq.Workload.from_arrays(tokens=[5, 9], arrival=[arrival, arrival])
+    refused(
+        "floats are .* apart: use another unit, or let arrivals begin near 0", workload=workload, clock=clock
+    )
+
+
+def test_a_result_shows_itself_in_a_line():
+    result = fairq.simulate(WORKLOAD, "isjl", alpha=3, batch_size=2)
+    assert (
+        repr(result)
+        == "Result('isjl', alpha=3, workers=1, batch_size=2: 3 of 3 requests completed, makespan 12)"
+    )
