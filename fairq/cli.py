@@ -40,6 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     fairq ...
     True
     """
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")  # a terminal without ± and τ is no reason to stop
     try:
         status = _dispatch(sys.argv[1:] if argv is None else list(argv))
         if sys.stdout is not None:
@@ -152,7 +156,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from fairq.study import run_study
 
     jobs = arguments.jobs
-    jobs = whole_number("--jobs", int(jobs) if jobs.isascii() and jobs.isdigit() else jobs, at_least=1)
+    jobs = whole_number(
+        "--jobs", int(jobs) if jobs.isascii() and jobs.isdigit() and len(jobs) < 10 else jobs, at_least=1
+    )
     scenario = Scenario.load(arguments.scenario, overrides=arguments.set)
     out = Path("runs", scenario.name) if arguments.out is None else arguments.out
     study = run_study(scenario, out, jobs=jobs, force=arguments.force)

@@ -16,12 +16,14 @@ import numpy as np
 
 from fairq.columns import MAX_TOKENS
 from fairq.errors import InputError, unknown_name
-from fairq.validation import finite_number
+from fairq.validation import finite_number, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["LengthLaw"]
+
+_LARGEST_PARAMETER = 2**53  # beyond it whole numbers and floats part ways
 
 
 @dataclass(frozen=True)
@@ -153,11 +155,14 @@ def _checked_parameters(law: Any, dist: str, given: Mapping[str, Any]) -> dict[s
     known = [*shapes, "loc"] if _is_discrete(law) else [*shapes, "loc", "scale"]
     for name in given:
         if name not in known:
-            raise unknown_name(f"parameter of {dist}", name, known)
+            raise unknown_name("parameter", name, known, of=dist)
     missing = [name for name in shapes if name not in given]
     if missing:
         raise InputError(f"{missing[0]} is missing: {dist!r} needs {', '.join(shapes)}")
     numbers = {name: finite_number(name, value) for name, value in given.items()}
+    for name, value in numbers.items():
+        if abs(value) > _LARGEST_PARAMETER:
+            raise InputError(f"{name} is {shown(given[name])}: it must be within ±{_LARGEST_PARAMETER:g}")
     return {name: int(value) if value.is_integer() else value for name, value in numbers.items()}
 
 

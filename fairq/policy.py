@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -88,9 +88,13 @@ class PolicyPlan:
 
 
 def check_policy(
-    name: str, alpha: float | None = None, options: Mapping[str, Any] | None = None
+    name: str,
+    alpha: float | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    beside: Iterable[str] = (),
 ) -> PolicyInfo:
-    """The named policy, if `alpha` and `options` suit it.
+    """The named policy, if `alpha` and `options` suit it; names `beside` its options may have been meant.
 
     Raises:
         InputError: an unknown name or option (the nearest known one is named), a policy that needs
@@ -108,7 +112,7 @@ def check_policy(
         raise InputError(f"policy {name!r} needs alpha, the fairness budget in tokens (a finite number >= 0)")
     for option, value in (options or {}).items():
         if option not in info.options:
-            known = ["alpha", *info.options, *SETTINGS]
+            known = ["alpha", *info.options, *beside]
             raise unknown_name("option", option, known, of=f"policy {name!r}")
         allowed = _SIZES if option == "size" else _PACK_ORDERS
         if not isinstance(value, str) or value not in allowed:
@@ -129,7 +133,7 @@ def plan_policy(policy: Any, alpha: float | None, options: Mapping[str, Any], wo
         InputError: as `check_policy`; something without ``decide``; a class that refuses `options`.
     """
     if isinstance(policy, str):
-        info = check_policy(policy, alpha, options)
+        info = check_policy(policy, alpha, options, beside=SETTINGS)
         agents = tuple(_named_agent(policy, options) for _ in range(workers))
         size, order = options.get("size", info.size), agents[0].order
         return PolicyPlan(policy, size, order, info.guarded, cast("tuple[Policy, ...]", agents))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -32,7 +34,10 @@ def written_whole(directory: Path, *, replace: bool = False) -> Iterator[Path]:
     >>> [path.name for path in home.rglob("*")]
     ['study', 'runs.csv']
     """
-    directory = directory.resolve()  # the place a link points to, and a name even for "."
+    try:
+        directory = directory.resolve()  # the place a link points to
+    except RuntimeError:  # links that lead in a circle
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(directory)) from None
     made = _make_parents(directory.parent)
     fresh = _sibling(directory)
     try:

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, Tag, ValidationError, 
 from fairq.acceptance import BucketedLinear
 from fairq.cost import StepTime
 from fairq.errors import InputError
-from fairq.fields import Amount, Count, Part, Seed, as_tuple, explain, one_of
+from fairq.fields import POSITIVE, Amount, Part, Seed, as_tuple, explain, one_of
 from fairq.schema import Arm, ClockLaw, Money, Pool, Requests, Trace, table_or_name
 from fairq.settings import find_scenario, override, read_toml
 from fairq.simulate import Result, simulate
@@ -54,7 +54,9 @@ class Scenario(Part):
         description="Name of the study; its results go to runs/<name> unless told otherwise.",
     )
     seed: Seed = Field(default=0, description="Root of every random stream.")
-    replications: Count = Field(default=1, description="Number of independent draws of the workload.")
+    replications: Annotated[int, Field(ge=1, le=1_000_000), POSITIVE] = Field(
+        default=1, description="Number of independent draws of the workload."
+    )
     clock: Annotated[
         Annotated[Literal["token", "cost"], Tag("<name>")] | Annotated[ClockLaw, Tag("<law>")],
         one_of(table_or_name, "'token', 'cost' or a table { c, b, tau }"),

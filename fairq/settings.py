@@ -56,7 +56,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is empty: it must be a scenario in TOML")
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # tomllib's own, or a whole number of too many digits
         message, place = str(error), _TOML_PLACE.search(str(error))
         if place is None:
             raise InputError(f"{path} is not TOML: {message}") from None
@@ -117,7 +117,7 @@ def _assign(settings: dict[str, Any], keys: list[str], value: Any, assignment: s
 
 
 def _index(entries: list[Any], key: str, field: str, assignment: str) -> int:
-    if not (key.isascii() and key.isdigit() and int(key) < len(entries)):
+    if not (key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(entries)):
         raise InputError(
             f"--set {assignment!r}: {key!r} is no entry of {field}: it must be a number from 0 to "
             f"{len(entries) - 1}"
@@ -128,6 +128,6 @@ def _index(entries: list[Any], key: str, field: str, assignment: str) -> int:
 def _value(text: str) -> Any:
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return text
     return parsed["value"] if list(parsed) == ["value"] else text

@@ -29,6 +29,7 @@ __all__ = ["Result", "simulate"]
 _RECORDS = ("summary", "requests", "segments")
 MAX_WORKERS = 100_000
 MAX_BATCH = 1_000_000
+_LARGEST_MONEY = 1e100  # far below where floats end, so that no sum or difference does
 _LARGEST_SUM = 2**62  # integer sums of the account stay below this, so 64 bits hold them
 
 
@@ -160,6 +161,7 @@ def simulate(
     whole_number("seed", seed, at_least=0)
     _check_choices(workload, dispatch, clock, until, record)
     _check_resolution(workload, law)
+    _check_money(workload, cost)
     budget = None if alpha is None else floor(alpha)
     size = workload.upper if plan.size == "upper" else workload.tokens
     ledger = Ledger(workload.tokens, workload.arrival)
@@ -238,3 +240,16 @@ def _check_resolution(workload: Workload, law: StepTime) -> None:
             f"clock has steps of {step:g}, but the run's times may reach {latest:g}, where floats are "
             f"{ulp(latest):g} apart: use another unit, or let arrivals begin near 0"
         )
+
+
+def _check_money(workload: Workload, cost: Cost) -> None:
+    """No sum of money may overflow a float."""
+    tokens, longest = float(workload.tokens.sum()), float(workload.tokens.max(initial=0))
+    for name, units in (("c", tokens), ("tau", tokens * longest), ("price", tokens)):
+        if not getattr(cost, name) * units < _LARGEST_MONEY:
+            raise InputError(
+                f"Cost.{name} is {getattr(cost, name):g}: with {tokens:g} tokens in requests of up to "
+                f"{longest:g} the money must stay below {_LARGEST_MONEY:g}"
+            )
+    if not cost.worker < _LARGEST_MONEY:
+        raise InputError(f"Cost.worker is {cost.worker:g}: it must be below {_LARGEST_MONEY:g}")

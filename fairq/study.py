@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -152,6 +153,9 @@ def _is_finished(directory: Path, manifest: dict[str, Any], force: bool) -> bool
 
     Even with `force` only a run directory is replaced: a slip of the hand must not cost anything else.
     """
+    here = Path.cwd()
+    if os.path.abspath(directory) in map(str, (here, *here.parents)):  # noqa: PTH100 - links stay as they are
+        raise InputError(f"--out is {str(directory)!r}: it must be a folder other than the one you are in")
     if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
         return False
     if not directory.is_dir():

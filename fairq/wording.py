@@ -92,8 +92,8 @@ def number_text(value: float, half_width: float = math.nan) -> str:
     >>> number_text(2541.7), number_text(2541.7, 27.3), number_text(0.0123456, 0.00021), number_text(3e-9)
     ('2,542', '2,542', '0.01235', '3.000e-09')
     """
-    if math.isnan(value):
-        return "n/a"
+    if not math.isfinite(value):
+        return "n/a" if math.isnan(value) else str(value)
     known = half_width > _ROUNDING * abs(value)
     if value and max(abs(value), half_width if known else 0.0) < 1e-4:
         return f"{value:.3e}"

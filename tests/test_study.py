@@ -246,3 +246,11 @@ def test_replications_differ_and_repeat(study: Study, tmp_path: Path) -> None:
     again = run_study(small(tmp_path, "replications=5"), tmp_path / "more", progress=False)
     assert {k: v for k, v in seeds(again).items() if k < 3} == seeds(study)
     assert len(set(seeds(again).values())) > 1
+
+
+def test_the_folder_one_is_in_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for out in (".", "", "..", str(tmp_path)):
+        with pytest.raises(InputError, match="other than the one you are in"):
+            run_study(Scenario.load(small_scenario(tmp_path)), out, progress=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
