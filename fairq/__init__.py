@@ -2,7 +2,7 @@
 
 from fairq.cost import Cost, StepTime
 from fairq.decision import Decision, Policy, View
-from fairq.errors import CheckError, FairqError, InputError, PolicyError, RecordError
+from fairq.errors import CheckError, FairqError, InputError, PolicyError, ReadWarning, RecordError
 from fairq.schedule import Schedule
 from fairq.simulate import Result, simulate
 from fairq.workload import Workload
@@ -15,6 +15,7 @@ __all__ = [
     "InputError",
     "Policy",
     "PolicyError",
+    "ReadWarning",
     "RecordError",
     "Result",
     "Schedule",

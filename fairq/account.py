@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairq.cost import Cost, StepTime
+from fairq.reshaping import billed_after
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches, find_stretches
 from fairq.summary import summarise
@@ -59,7 +60,7 @@ def account(
     segments = segments_table(stretches)
     summary = summarise(
         requests, segments, stretches, workers=workers, batch_size=batch_size, cost=cost, alpha=alpha,
-        until=until, billed=workload.billed_tokens,
+        until=until, billed=billed_after(workload, requests["progress"].to_numpy()),
     )  # fmt: skip
     return Account(summary, requests, segments)
 

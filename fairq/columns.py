@@ -25,6 +25,9 @@ Place = Callable[[str, int], str]
 def whole_column(name: str, values: Any, place: Place, *, low: int) -> NDArray[np.int64]:
     """`values` as int64, if each is a whole number from `low` to `MAX_TOKENS`."""
     allowed = f"a whole number from {low} to {MAX_TOKENS:,}"
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":  # long traces: no copy as floats
+        _refuse_first((values < low) | (values > MAX_TOKENS), name, values, place, allowed)
+        return values.astype(np.int64)
     numbers = _numbers(name, values, place, allowed)
     good = (numbers >= low) & (numbers <= MAX_TOKENS) & (numbers == np.floor(numbers))
     _refuse_first(~good, name, values, place, allowed)
@@ -36,7 +39,8 @@ def times(values: Any, place: Place) -> NDArray[np.float64]:
     allowed = "a finite number >= 0"
     numbers = _numbers("arrival", values, place, allowed)
     _refuse_first(~(np.isfinite(numbers) & (numbers >= 0)), "arrival", values, place, allowed)
-    return numbers + 0.0  # a copy, and -0.0 becomes 0.0
+    numbers += 0.0  # -0.0 becomes 0.0; the array is a copy already
+    return numbers
 
 
 def labels(values: Any, count: int, place: Place) -> NDArray[np.object_]:

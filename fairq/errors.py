@@ -11,7 +11,15 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["CheckError", "FairqError", "InputError", "PolicyError", "RecordError", "unknown_name"]
+__all__ = [
+    "CheckError",
+    "FairqError",
+    "InputError",
+    "PolicyError",
+    "ReadWarning",
+    "RecordError",
+    "unknown_name",
+]
 
 
 class FairqError(Exception):
@@ -20,6 +28,10 @@ class FairqError(Exception):
 
 class InputError(FairqError, ValueError):
     """A value given by the user is not allowed; the message says which and what is."""
+
+
+class ReadWarning(UserWarning):
+    """A trace was read, and rows of it were dropped, sorted or changed; the message counts them."""
 
 
 class RecordError(FairqError, LookupError):

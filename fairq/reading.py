@@ -1,176 +1,203 @@
-"""Reading a workload from a CSV file, and saying exactly where it is wrong.
+"""Reading a workload from a file in any known format, and saying exactly where it is wrong.
 
-Numbers are read as Python reads them, to the last bit.  A blank line, either line end, a
-byte order mark, a missing last line end and spaces around a value are tolerated; nothing
-else is guessed.
+Numbers are read as Python reads them, to the last bit.  A blank line, either line end, a byte order
+mark, gzip, a missing last line end and spaces around a number are tolerated; rows without output
+tokens and rows out of order are dealt with as asked, counted and said; nothing else is guessed.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fairq.columns import MAX_TOKENS, Place, whole_column
-from fairq.errors import InputError, unknown_name
-from fairq.workload import Workload, build
+import numpy as np
+from numpy.typing import NDArray
+
+from fairq.building import build
+from fairq.cells import measured, moments, numbers_from, plain_numbers, texts
+from fairq.columns import Place, whole_column
+from fairq.errors import InputError, ReadWarning, unknown_name
+from fairq.layout import Layout, lay_out
+from fairq.own import chunk_of, unit_of
+from fairq.source import Source
+from fairq.splits import join_split
+from fairq.table import Table, open_table
+from fairq.textfile import has_mark, is_gzip
+from fairq.tidying import count_ties, in_order, seconds_from_first, spread_ties
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    import numpy as np
-    from numpy.typing import NDArray
+    from fairq.workload import Workload
 
-__all__ = ["COLUMNS", "check_columns", "read_csv", "read_text"]
+__all__ = ["TIES", "ZERO", "read_workload"]
 
-COLUMNS = ("arrival", "tokens", "prompt_tokens", "output_tokens", "lower", "upper", "label")
-"""Our own names of a file's columns."""
+ZERO = ("drop", "keep", "refuse")
+"""What may be done with a row without output tokens: leave it out, count one token, refuse the file."""
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+TIES = ("keep", "spread")
+"""What may be done with equal arrivals: keep them, or spread them evenly inside their bucket of time."""
+
+_COUNTS = ("tokens", "prompt_tokens", "output_tokens")
+_MEASURED = ("measured_latency", "measured_ttft")
 
 
-def read_csv(
-    path: str | PathLike[str], columns: Mapping[str, str] | None = None, time_unit: str | None = None
+def read_workload(
+    path: str | PathLike[str],
+    format: str | None = None,  # noqa: A002 - the public contract's name
+    columns: Mapping[str, str] | None = None,
+    time_unit: str | None = None,
+    zero: str | None = None,
+    ties: str = "keep",
 ) -> Workload:
-    """The workload in the CSV file at `path`; see `fairq.Workload.read`."""
-    rows = _rows(read_text(path), str(path))
-    header = next(rows, None)
-    if header is None:
-        raise InputError(f"{path} is empty: it must be a CSV file with a header and a row per request")
-    names = [name.strip() for name in header[1]]
-    found = _find_columns(names, columns, f"{path}: row {header[0]}")
-    lines, cells = _cells(rows, names, found, str(path))
-    if not lines:
-        raise InputError(f"{path} has a header and no rows: it must have a row per request")
-
-    def place(name: str, index: int) -> str:
-        return f"{path}: row {lines[index]}, column {names[found[name]]!r}"
-
-    if "output_tokens" in cells:
-        _join_output(cells, place)
-    return build(cells, place, time_unit)
+    """The workload in the file at `path`; see `fairq.Workload.read`."""
+    if zero is not None and zero not in ZERO:
+        raise unknown_name("zero", zero, ZERO)
+    if ties not in TIES:
+        raise unknown_name("ties", ties, TIES)
+    with open_table(path) as table:
+        layout = lay_out(table.names, f"{path}: {table.header}", format, columns)
+        _check_unit(layout, time_unit, str(path))
+        how = _Reading(str(path), table, layout, zero or ("refuse" if layout.own else "drop"), ties)
+        workload = how.workload(time_unit)
+    if workload.source is not None and workload.source.changes():
+        warnings.warn(f"{path}: {'; '.join(workload.source.changes())}", ReadWarning, stacklevel=3)
+    return workload
 
 
-def read_text(path: str | PathLike[str]) -> str:
-    """The text of a UTF-8 file, line ends as they are, without a byte order mark.
-
-    Raises:
-        InputError: the file is missing, a folder, unreadable, binary, or not UTF-8.
-    """
-    try:
-        data = Path(path).read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path itself
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"{str(path)!r} cannot be read: {reason}; it must be a readable file") from None
-    if b"\0" in data:
-        line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise InputError(f"{path}: line {line} holds a NUL byte: it must be a text file in UTF-8")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        byte = data[error.start]
-        raise InputError(f"{path}: line {line} holds the byte 0x{byte:02x}: it must be UTF-8 text") from None
-
-
-def check_columns(columns: Mapping[str, Any]) -> None:
-    """Refuse a column map with a name that is not ours or a file column that is not text."""
-    for name, column in columns.items():
-        if name not in COLUMNS:
-            raise unknown_name("column", name, COLUMNS)
-        if not isinstance(column, str) or not column.strip():
-            raise InputError(f"{name} is {column!r}: it must be the name of a column of the file")
-    doubled = [column for column in columns.values() if list(columns.values()).count(column) > 1]
-    if doubled:
-        raise InputError(f"columns names {doubled[0]!r} twice: a column of the file has one meaning")
-
-
-def _rows(text: str, path: str) -> Iterator[tuple[int, list[str]]]:
-    """Every row that is not blank, with the line of the file on which it begins."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    line = 1
-    try:
-        for row in reader:
-            if len(row) > 1 or "".join(row).strip():
-                yield line, row
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(f"{path}: row {line} is not CSV ({error}): quotes must be closed") from None
-
-
-def _find_columns(names: list[str], columns: Mapping[str, str] | None, place: str) -> dict[str, int]:
-    """Where each of our columns stands in the file."""
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"{place}, column {name!r} is there twice: every column must have its own name")
-    chosen = dict(columns or {})
-    check_columns(chosen)
-    for name, column in chosen.items():
-        if column not in names:
-            raise InputError(f"{place}, {unknown_name(f'column (columns.{name})', column, names)}")
-    for name in names:
-        if name in COLUMNS and name not in chosen and name not in chosen.values():
-            chosen[name] = name
-        elif columns is None:
-            error = unknown_name("column", name, COLUMNS)
-            raise InputError(f"{place}, {error}; columns = {{...}} maps a file's own names")
-    if "tokens" not in chosen and not {"prompt_tokens", "output_tokens"} <= set(chosen):
+def _check_unit(layout: Layout, time_unit: str | None, path: str) -> None:
+    if time_unit not in (None, "s", "steps"):
+        raise InputError(f"time_unit is {time_unit!r}: it must be 's', 'steps' or None")
+    if layout.format.unit is not None and time_unit == "steps":
         raise InputError(
-            f"{place} has the columns {', '.join(map(repr, names))}: there must be 'tokens', or both "
-            "'prompt_tokens' and 'output_tokens' (columns = {...} maps a file's own names)"
+            f"time_unit is 'steps', but {path} is read as {layout.format.name}, whose times are real ones: "
+            "it must be 's' or None (in_steps makes steps of seconds)"
         )
-    return {name: names.index(column) for name, column in chosen.items()}
 
 
-def _cells(
-    rows: Iterator[tuple[int, list[str]]], names: list[str], found: Mapping[str, int], path: str
-) -> tuple[list[int], dict[str, list[Any]]]:
-    """The lines of the rows, and the cells of each of our columns: numbers, or text in `label`."""
-    lines: list[int] = []
-    cells: dict[str, list[Any]] = {name: [] for name in found}
-    for line, row in rows:
-        if len(row) != len(names):
+@dataclass(frozen=True)
+class _Reading:
+    """One file being read, and how."""
+
+    path: str
+    table: Table
+    layout: Layout
+    zero: str
+    ties: str
+
+    def workload(self, time_unit: str | None) -> Workload:
+        """The requests of the file, tidied, with the report of the reading."""
+        columns = self._columns()
+        rows = len(next(iter(columns.values()), ()))
+        if rows == 0:
+            raise InputError(f"{self.path} has a header and no rows: it must have a row per request")
+        empty = join_split(columns, self._place, self.zero != "refuse")
+        nothing, clocked = int(empty.sum()), self.layout.format.unit is not None and "arrival" in columns
+        kept = np.flatnonzero(~empty) if nothing and self.zero == "drop" else None
+        if kept is not None and len(kept) == 0:
             raise InputError(
-                f"{path}: row {line} has {len(row)} values ({','.join(row)!r}): it must have {len(names)}, "
-                "one for each column of the header"
+                f"{self.path}: none of its {rows:,} rows is usable ({nothing:,} without output tokens): "
+                "there must be at least one (zero = 'keep' counts such a row as one token)"
             )
-        lines.append(line)
-        for name, index in found.items():
-            cells[name].append(row[index])
-    for name in found:
-        if name != "label":
-            cells[name] = [_number(cell) for cell in cells[name]]
-    return lines, cells
+        chosen, back = in_order(columns["arrival"], kept) if clocked else (kept, 0)
+        source = Source(
+            self.path, self.layout.format.name, dict(self.layout.found), "", rows,
+            rows if chosen is None else len(chosen), {} if kept is None else {"no output tokens": nothing},
+            nothing if self.zero == "keep" else 0, back, repairs=self._repairs(),
+        )  # fmt: skip
+        for name in columns if chosen is not None else ():
+            columns[name] = columns[name][chosen]
+        return self._built(columns, chosen, time_unit, source)
+
+    def _built(
+        self, columns: dict[str, Any], chosen: NDArray[np.int64] | None, time_unit: str | None, source: Source
+    ) -> Workload:
+        """The workload of the rows `chosen`, their times in seconds where the format is not ours."""
+        unit, notices = self.layout.format.unit, list[str]()
+        place = self._place if chosen is None else _at(chosen, self._place)
+        raw = columns.get("arrival")
+        if self.layout.own:
+            time_unit = unit_of(columns, time_unit, place)
+        elif unit is not None:
+            time_unit = "s"
+        told = self._times(raw, time_unit)
+        if raw is not None and unit is not None:
+            notices = _doubts(raw, unit)
+            raw = columns["arrival"] = seconds_from_first(raw, unit)
+        ties = 0 if raw is None else count_ties(raw)
+        if raw is not None and ties and self.ties == "spread":
+            columns["arrival"], bucket = spread_ties(raw)
+            notices.append(f"{ties:,} ties spread inside buckets of {bucket:g}")
+        source = replace(source, times=told, ties=ties, notices=tuple(notices))
+        chunk = chunk_of(columns, place) if self.layout.own else 1
+        return replace(build(columns, place, time_unit), prompt_chunk=chunk, source=source)
+
+    def _columns(self) -> dict[str, Any]:
+        """Every column that is used, checked value by value, piece after piece."""
+        found, known = self.layout.found, dict[str, str]()
+        pieces: dict[str, list[Any]] = {name: [] for name in found}
+        seen = 0
+        for piece in self.table.pieces(list(found.values())):
+            for name, column in found.items():
+                pieces[name].append(self._checked(name, piece[column], seen, known))
+            seen += len(piece[next(iter(found.values()))])
+        columns: dict[str, Any] = {}
+        for name in found:
+            parts = pieces.pop(name)
+            if name in ("label", "time_unit"):
+                columns[name] = np.array([text for part in parts for text in part], dtype=object)
+            else:
+                columns[name] = np.concatenate(parts) if parts else np.zeros(0)
+        return columns
+
+    def _checked(self, name: str, cells: Any, seen: int, known: dict[str, str]) -> Any:
+        def place(column: str, index: int) -> str:
+            return self._place(column, seen + index)
+
+        if name == "arrival":
+            unit = self.layout.format.unit
+            return moments(cells, place) if unit == "datetime" else numbers_from(cells, place)
+        if name in ("label", "time_unit"):
+            return texts(cells, known)
+        if name in _MEASURED:
+            return measured(name, cells, place)
+        low = 0 if name == "prompt_tokens" or (name in _COUNTS and self.zero != "refuse") else 1
+        return whole_column(name, plain_numbers(cells), place, low=low).astype(np.int32)
+
+    def _place(self, name: str, index: int) -> str:
+        return f"{self.path}: {self.table.row(index)}, column {self.layout.found[name]!r}"
+
+    def _times(self, raw: Any, time_unit: str | None) -> str:
+        unit = self.layout.format.unit
+        if raw is None:
+            return "no times: a backlog, all at 0"
+        if unit is None:
+            return f"times as they are, unit {time_unit or 'not known'}"
+        if unit == "datetime":
+            return f"seconds from the first arrival, {np.datetime64(int(raw.min()), 'ns')} UTC"
+        return f"seconds from the first arrival, {raw.min():g} {unit} in the file"
+
+    def _repairs(self) -> tuple[str, ...]:
+        texts = []
+        if self.table.binary:
+            return ()
+        if is_gzip(self.path):
+            texts.append("unzipped")
+        if has_mark(self.path):
+            texts.append("byte order mark left out")
+        if self.table.blank:
+            texts.append(f"{self.table.blank:,} blank lines passed over")
+        return tuple(texts)
 
 
-def _number(cell: str) -> float | str:
-    """The number that `cell` writes; text that is none stays text, for the check to refuse."""
-    cell = cell.strip()
-    if len(cell) < 16 and cell.isascii() and cell.isdigit():
-        return int(cell)
-    return float(cell) if _NUMBER.fullmatch(cell) else cell
+def _at(chosen: NDArray[np.int64], place: Place) -> Place:
+    return lambda name, index: place(name, int(chosen[index]))
 
 
-def _join_output(cells: dict[str, list[Any]], place: Place) -> None:
-    """Turn `output_tokens` into whichever of `tokens` and `prompt_tokens` the file leaves out."""
-    output = whole_column("output_tokens", cells["output_tokens"], place, low=1)
-    if "tokens" not in cells:
-        prompt = whole_column("prompt_tokens", cells["prompt_tokens"], place, low=0)
-        _refuse(prompt + output > MAX_TOKENS, output, place, f"at most {MAX_TOKENS:,} with the prompt's")
-        cells["tokens"] = (prompt + output).tolist()
-        return
-    tokens = whole_column("tokens", cells["tokens"], place, low=1)
-    _refuse(output > tokens, output, place, "at most the row's tokens")
-    if "prompt_tokens" in cells:
-        prompt = whole_column("prompt_tokens", cells["prompt_tokens"], place, low=0)
-        _refuse(prompt + output != tokens, output, place, "tokens - prompt_tokens of its row")
-    cells["prompt_tokens"] = (tokens - output).tolist()
-
-
-def _refuse(bad: NDArray[np.bool_], output: NDArray[np.int64], place: Place, allowed: str) -> None:
-    if bad.any():
-        index = int(bad.argmax())
-        raise InputError(f"{place('output_tokens', index)} is {output[index]}: it must be {allowed}")
+def _doubts(raw: NDArray[Any], unit: str) -> list[str]:
+    if unit == "ms" and raw.dtype.kind == "f" and bool((raw != np.floor(raw)).any()):
+        text = "times are read as milliseconds but have fractions: if they are seconds, format = {!r}"
+        return [text.format("mooncake-seconds")]
+    return []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from fairq.findings import findings, setting
+from fairq.reshaping import prompt_model
 from fairq.statistics import Interval, intervals, summarise
 from fairq.wording import interval_text, metric, number_text, range_text, time_unit
 
@@ -65,10 +66,7 @@ SECTIONS = (
     ),
     Section("Latency", "From arrival to completion, of the requests completed.", _quantiles("latency")),
 )
-LIMITS = (
-    "A prompt is processed at one token a step, as in the paper's model: TTFT is not a real machine's.",
-    "Prefix reuse is not modelled: every request processes all its tokens.",
-)
+LIMITS = ("Prefix reuse is not modelled: every request processes all its tokens.",)
 _TERMINAL = (
     ("throughput", "makespan", "latency_mean", "latency_p99", "completed_share"),
     ("cost_time", "cost_externality", "cost", "profit", "mean_extent"),
@@ -107,7 +105,7 @@ def report_page(study: Study, pictures: Sequence[tuple[Picture, bytes]]) -> str:
             figures=[
                 image_entry(picture, image, f"figures/{picture.name}.png") for picture, image in pictures
             ],
-            limits=LIMITS,
+            limits=[prompt_model(study.scenario.workload.prompt_chunk), *LIMITS],
             scenario=json.dumps(study.scenario.to_dict(), indent=2, ensure_ascii=False),
         )
     )

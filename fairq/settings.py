@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairq.errors import InputError, unknown_name
-from fairq.reading import read_text
+from fairq.textfile import read_text
 
 __all__ = ["find_scenario", "gallery", "override", "read_toml"]
 

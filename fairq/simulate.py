@@ -17,6 +17,7 @@ from fairq.errors import InputError, RecordError, unknown_name
 from fairq.policy import plan_policy
 from fairq.pool import Pool
 from fairq.ranking import Ranking, order_keys
+from fairq.reshaping import prompt_model
 from fairq.schedule import Ledger, Schedule
 from fairq.validation import finite_number, whole_number
 from fairq.workload import Workload
@@ -67,6 +68,16 @@ class Result:
             f"{self.summary['completed']} of {self.summary['arrived']} requests completed, "
             f"makespan {self.summary['makespan']:g})"
         )
+
+    @property
+    def prompt_chunk(self) -> int:
+        """Prompt tokens that one step processes (`Workload.chunk_prompt`); 1 is the paper's model."""
+        return self.workload.prompt_chunk
+
+    @property
+    def prompt_model(self) -> str:
+        """What a prompt takes in this run, and what TTFT therefore is, in a sentence."""
+        return prompt_model(self.prompt_chunk)
 
     @property
     def requests(self) -> pd.DataFrame:
@@ -189,6 +200,7 @@ def simulate(
     )
     tables = {"requests": books.requests, "segments": books.segments}
     kept = {name: tables[name] for name in _RECORDS[1 : _RECORDS.index(record) + 1]}
+    books.summary.attrs["prompt_chunk"] = workload.prompt_chunk
     return Result(
         summary=books.summary, schedule=schedule if kept else None, workload=workload, policy=plan.name,
         options=dict(options), alpha=alpha, workers=workers, batch_size=batch_size, clock=law, cost=cost,
@@ -217,8 +229,9 @@ def _check_choices(
         finite_number("until", until, at_least=0)
     if isinstance(clock, str) and clock == "token" and workload.time_unit == "s":
         raise InputError(
-            "the workload's arrivals are in seconds, but clock is 'token': give a clock in seconds, "
-            "'cost' or fairq.StepTime(c=, b=, tau=)"
+            "the workload's arrivals are in seconds, but clock is 'token': give a clock in seconds ('cost' "
+            "or fairq.StepTime(c=, b=, tau=)), or change the times with in_steps(step_seconds) or "
+            "at_rate(rate)"
         )
     tokens = workload.tokens
     if len(tokens) and float(tokens.sum()) * float(tokens.max()) * 2 > _LARGEST_SUM:

@@ -40,14 +40,15 @@ def summarise(
 ) -> pd.Series:
     """The summary's names and values, in the order of the documentation.
 
-    Whole numbers stay whole; a mean of nothing is NaN.
+    `billed` are the billed tokens that each request's progress amounts to: the progress itself, unless
+    prompts are taken in chunks.  Whole numbers stay whole; a mean of nothing is NaN.
     """
     makespan = _makespan(requests, until)
     tokens = int(requests["progress"].sum())
     completed = requests["completed"].to_numpy()
     parts: dict[str, Any] = _counts(requests, until)
     parts |= {"tokens": tokens, "makespan": makespan, "busy_steps": int(stretches.steps.sum())}
-    parts["throughput"] = _ratio(tokens, makespan)
+    parts["throughput"] = _ratio(int(billed.sum()), makespan)
     parts["revenue"] = cost.price * int(billed[completed].sum())
     parts |= _money(requests, stretches, cost, workers * makespan)
     parts["profit"] = parts["revenue"] - parts["cost"] - np.nan_to_num(parts["cost_workers"])

@@ -7,14 +7,13 @@ through the same checks, and an error says where the bad value stands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from fairq.columns import Place, as_sequence, labels, require, times, whole_column
-from fairq.errors import InputError
+from fairq import reshaping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +21,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Workload", "build"]
+    from fairq.source import Source
+
+__all__ = ["Workload"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,9 @@ class Workload:
         label: a text for each request, ``""`` where none was given.
         billed_tokens: tokens that are paid for, int64.
         time_unit: ``"s"``, ``"steps"``, or None where the arrivals say nothing of their unit.
+        prompt_chunk: prompt tokens that one step processes; 1 is the paper's model (`chunk_prompt`).
+        measured: what a trace says was measured, in seconds, by column; NaN where nothing was.
+        source: how the file was read, None without one.
 
     >>> w = Workload.from_arrays(tokens=[12, 8, 2], arrival=[0, 0.5, 0.5])
     >>> len(w), w.upper.tolist()
@@ -54,10 +58,13 @@ class Workload:
     label: NDArray[np.object_]
     billed_tokens: NDArray[np.int64]
     time_unit: str | None = None
+    prompt_chunk: int = 1
+    measured: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    source: Source | None = None
 
     def __post_init__(self) -> None:
-        for name in _ARRAYS:
-            getattr(self, name).setflags(write=False)
+        for values in (*(getattr(self, name) for name in _ARRAYS), *self.measured.values()):
+            values.setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -76,19 +83,24 @@ class Workload:
     def frame(self) -> pd.DataFrame:
         """A table of its own with a row per request.
 
-        Columns: request, arrival, tokens, prompt_tokens, output_tokens, lower, upper, label, billed_tokens.
+        Columns: request, arrival, tokens, prompt_tokens, output_tokens, lower, upper, label, billed_tokens,
+        and those of `measured`.
         """
         names = ("tokens", "prompt_tokens", "output_tokens", "lower", "upper", "label", "billed_tokens")
         columns = {"request": np.arange(len(self)), "arrival": self.arrival}
-        return pd.DataFrame(columns | {name: getattr(self, name) for name in names})
+        return pd.DataFrame(columns | {name: getattr(self, name) for name in names} | dict(self.measured))
 
-    def subset(self, keep: NDArray[np.bool_]) -> Workload:
-        """The requests where `keep` is true, in their order, with new ids from 0.
+    def subset(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Workload:
+        """The requests where `keep` is true, or at the places it lists, in that order, with new ids from 0.
 
         >>> Workload.from_arrays([5, 3, 4]).subset(np.array([True, False, True])).tokens.tolist()
         [5, 4]
         """
-        return replace(self, **{name: getattr(self, name)[keep] for name in _ARRAYS})
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        kept = {id(values): values[keep] for values in arrays.values()}  # what was one array stays one
+        columns = {name: kept[id(values)] for name, values in arrays.items()}
+        measured = {name: values[keep] for name, values in self.measured.items()}
+        return replace(self, **columns, measured=measured)
 
     @classmethod
     def empty(cls, time_unit: str | None = None) -> Workload:
@@ -97,9 +109,11 @@ class Workload:
         >>> len(Workload.empty())
         0
         """
+        from fairq.building import checked_unit
+
         none = np.zeros(0, dtype=np.int64)
         arrival, label = np.zeros(0), np.zeros(0, dtype=object)
-        return cls(arrival, none, none, none, none, label, none, _checked_unit(time_unit))
+        return cls(arrival, none, none, none, none, label, none, checked_unit(time_unit))
 
     @classmethod
     def from_arrays(
@@ -130,26 +144,10 @@ class Workload:
         Traceback (most recent call last):
         fairq.errors.InputError: tokens[1] is 0.5: it must be a whole number from 1 to 100,000,000
         """
-        given = {
-            "tokens": tokens,
-            "arrival": arrival,
-            "prompt_tokens": prompt_tokens,
-            "lower": lower,
-            "upper": upper,
-            "label": label,
-        }
-        columns = {name: as_sequence(name, values) for name, values in given.items() if values is not None}
-        if "tokens" not in columns:
-            raise InputError("tokens is None: it must be a sequence of whole numbers >= 1")
-        count = len(columns["tokens"])
-        for name, values in columns.items():
-            if len(values) != count:
-                raise InputError(
-                    f"{name} has {len(values)} values and tokens has {count}: they must be as many"
-                )
-        if count == 0:
-            raise InputError("tokens is empty: a workload needs at least one request")
-        return build(columns, lambda name, index: f"{name}[{index}]", time_unit)
+        from fairq.building import from_arrays
+
+        given = {"tokens": tokens, "arrival": arrival, "prompt_tokens": prompt_tokens}
+        return from_arrays(given | {"lower": lower, "upper": upper, "label": label}, time_unit)
 
     @classmethod
     def read(
@@ -158,68 +156,63 @@ class Workload:
         format: str | None = None,  # noqa: A002 -- the public contract's name
         columns: Mapping[str, str] | None = None,
         time_unit: str | None = None,
+        zero: str | None = None,
+        ties: str = "keep",
     ) -> Workload:
-        r"""A workload from a file, a request per row in the file's order, times as they are.
+        r"""A workload from a trace: CSV, JSON lines, a JSON list or Parquet, gzipped or not.
+
+        The format is known by its columns (docs/traces.md has the table); `source` says how it was read.
+        Times of our own columns, and of any mapped by `columns` alone, are taken as they are, rows in the
+        file's order.  Times of other formats become seconds from the first arrival, rows in order of
+        arrival.
 
         Parameters:
-            path: a CSV file with a header: `arrival`, `tokens`, `prompt_tokens`, `output_tokens`,
-                `lower`, `upper`, `label`.  It needs `tokens`, or both `prompt_tokens` and `output_tokens`.
-            format: ``"csv"``, or None, which is the same.
-            columns: from our column names to the file's, as ``{"arrival": "arrived_at"}``.  Own names
-                that it leaves out are still found; the file's other columns are then left unread.
-                Without it a column that is not ours is an error.
+            path: the file.
+            format: a format's name, as ``"azure"``, where the columns do not tell; ``"csv"`` is our own.
+            columns: from our column names to the file's, as ``{"arrival": "arrived_at"}``.  Names that it
+                leaves out are those of `format`, without one our own; other columns are left unread.
             time_unit: ``"s"``, ``"steps"`` or None, where the times say nothing of their unit.
+            zero: rows without output tokens: ``"drop"`` leaves them out, ``"keep"`` counts one token,
+                ``"refuse"`` is an error.  None: refused in our own format, else dropped.
+            ties: equal arrivals: ``"keep"``, or ``"spread"`` evenly inside their bucket, which is the
+                least gap between two different times of the file.
 
         Raises:
             InputError: a file that cannot be read, or a row that is not allowed: the message names
                 file, row (the line in the file, from 1), column, value and what is allowed.
 
+        Warns:
+            ReadWarning: rows were dropped, kept as one token, sorted or spread; the message counts them.
+
         >>> from pathlib import Path
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "trace.csv")
-        ...     _ = path.write_text("arrived_at,tokens\n0.25,7\n")
-        ...     Workload.read(path, columns={"arrival": "arrived_at"}, time_unit="s").arrival.tolist()
-        [0.25]
+        ...     _ = path.write_text("arrived_at,num_prefill_tokens,num_decode_tokens\n0.25,374,44\n")
+        ...     Workload.read(path).tokens.tolist()
+        [418]
         """
-        from fairq.reading import read_csv
+        from fairq.reading import read_workload
 
-        if format not in (None, "csv"):
-            raise InputError(f"format is {format!r}: it must be 'csv' (or None, which is the same)")
-        return read_csv(path, columns, _checked_unit(time_unit))
+        return read_workload(path, format, columns, time_unit, zero, ties)
 
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write our own format, which `read` reads back to the same workload, bit for bit.
 
-_ARRAYS = tuple(item.name for item in fields(Workload) if item.name != "time_unit")
+        Raises:
+            InputError: the workload is empty, a label cannot be written as UTF-8, or the file cannot be.
+        """
+        from fairq.own import write_csv
 
+        write_csv(self, path)
 
-def build(columns: Mapping[str, Any], place: Place, time_unit: str | None) -> Workload:
-    """The workload of `columns` (equal lengths, `tokens` among them), every value checked.
-
-    Raises:
-        InputError: the first value of a column that is not allowed, named by `place`.
-    """
-    tokens = whole_column("tokens", columns["tokens"], place, low=1)
-    count = len(tokens)
-    prompt = np.zeros(count, dtype=np.int64)
-    if "prompt_tokens" in columns:
-        prompt = whole_column("prompt_tokens", columns["prompt_tokens"], place, low=0)
-        allowed = "below tokens, which is {}: a request needs at least one output token"
-        require(prompt < tokens, "prompt_tokens", prompt, tokens, place, allowed)
-    lower = upper = tokens
-    if "lower" in columns:
-        lower = whole_column("lower", columns["lower"], place, low=1)
-        require(lower <= tokens, "lower", lower, tokens, place, "at most tokens, which is {}")
-    if "upper" in columns:
-        upper = whole_column("upper", columns["upper"], place, low=1)
-        require(upper >= tokens, "upper", upper, tokens, place, "at least tokens, which is {}")
-    arrival = np.zeros(count)
-    if "arrival" in columns:
-        arrival = times(columns["arrival"], place)
-    label = labels(columns.get("label"), count, place)
-    return Workload(arrival, tokens, prompt, lower, upper, label, tokens, _checked_unit(time_unit))
+    as_backlog = reshaping.as_backlog
+    in_steps = reshaping.in_steps
+    at_rate = reshaping.at_rate
+    window = reshaping.window
+    bootstrap = reshaping.bootstrap
+    lengths = reshaping.lengths
+    chunk_prompt = reshaping.chunk_prompt
 
 
-def _checked_unit(time_unit: Any) -> str | None:
-    if time_unit not in (None, "s", "steps"):
-        raise InputError(f"time_unit is {time_unit!r}: it must be 's', 'steps' or None")
-    return time_unit  # type: ignore[no-any-return]
+_ARRAYS = ("arrival", "tokens", "prompt_tokens", "lower", "upper", "label", "billed_tokens")

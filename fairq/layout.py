@@ -1,0 +1,106 @@
+"""Which column of a file means what: a format that fits its header, or the one asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fairq.errors import InputError, unknown_name
+from fairq.formats import OWN, OWN_COLUMNS, Format, format_named, recognise, refuse_others
+
+__all__ = ["Layout", "check_columns", "lay_out"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A format laid over a file: `found` has the file's column for each of our names that is used."""
+
+    format: Format
+    found: Mapping[str, str]
+
+    @property
+    def own(self) -> bool:
+        """Whether times and rows are taken as they are."""
+        return self.format is OWN
+
+
+def check_columns(columns: Mapping[str, Any]) -> None:
+    """Refuse a column map with a name that is not ours or a file column that is not text."""
+    for name, column in columns.items():
+        if name not in OWN_COLUMNS:
+            raise unknown_name("column", name, OWN_COLUMNS)
+        if not isinstance(column, str) or not column.strip():
+            raise InputError(f"{name} is {column!r}: it must be the name of a column of the file")
+    doubled = [column for column in columns.values() if list(columns.values()).count(column) > 1]
+    if doubled:
+        raise InputError(f"columns names {doubled[0]!r} twice: a column of the file has one meaning")
+
+
+def lay_out(
+    names: list[str],
+    place: str,
+    format: str | None,  # noqa: A002 - the public contract's name
+    columns: Mapping[str, str] | None,
+) -> Layout:
+    """The layout of a file with the columns `names`.
+
+    Parameters:
+        names: as they stand in the file.
+        place: how an error calls the header.
+        format: a format's name; None recognises it, or takes our own where there are `columns`.
+        columns: from our names to the file's, over the format's own.
+
+    Raises:
+        InputError: a column twice, an unknown format, or columns that are not there.
+    """
+    refuse_others(names, place)
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{place}, column {name!r} is there twice: every column must have its own name")
+    check_columns(columns or {})
+    for name, column in (columns or {}).items():
+        if column not in names:
+            raise InputError(f"{place}, {unknown_name(f'column (columns.{name})', column, names)}")
+    if format is not None:
+        chosen = format_named(format)
+    else:
+        chosen = recognise(names, place) if columns is None else OWN
+    found = _own(names, place, columns) if chosen is OWN else _foreign(chosen, names, place, columns or {})
+    return Layout(chosen, {name: column for name, column in found.items() if name != "request"})
+
+
+def _foreign(
+    chosen: Format,
+    names: Collection[str],
+    place: str,
+    columns: Mapping[str, str],
+) -> dict[str, str]:
+    for name, column in chosen.columns.items():
+        if name not in columns and column not in names:
+            raise InputError(
+                f"{place}, column {column!r} is missing: the format {chosen.name!r} wants "
+                f"{', '.join(chosen.columns.values())} (columns = {{...}} maps a file's own names)"
+            )
+    optional = {name: column for name, column in chosen.optional.items() if column in names}
+    return {**chosen.columns, **optional, **columns}
+
+
+def _own(names: list[str], place: str, columns: Mapping[str, str] | None) -> dict[str, str]:
+    found = dict(columns or {})
+    for name in names:
+        if name in OWN_COLUMNS and name not in found and name not in found.values():
+            found[name] = name
+        elif columns is None:
+            error = unknown_name("column", name, OWN_COLUMNS)
+            raise InputError(f"{place}, {error}; columns = {{...}} maps a file's own names")
+    if "tokens" not in found and not {"prompt_tokens", "output_tokens"} <= set(found):
+        raise InputError(
+            f"{place} has the columns {_short(', '.join(map(repr, names)))}: there must be 'tokens', or both "
+            "'prompt_tokens' and 'output_tokens' (columns = {...} maps a file's own names)"
+        )
+    return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 300 else f"{text[:297]}..."
