@@ -25,7 +25,9 @@ __all__ = [
     "Amount",
     "Count",
     "Part",
+    "Positive",
     "Seed",
+    "Span",
     "as_tuple",
     "beneath",
     "explain",
@@ -101,6 +103,36 @@ Count = Annotated[int, Field(ge=1), POSITIVE]
 
 Amount = Annotated[float, Field(ge=0), BeforeValidator(_amount(0))]
 """A finite number >= 0."""
+
+
+def _above_zero(value: Any) -> Any:
+    if not _is_time(value) or value == 0:
+        raise PydanticCustomError("fairq_allowed", "{allowed}", {"allowed": "a finite number > 0"})
+    return float(value)
+
+
+Positive = Annotated[float, Field(gt=0), BeforeValidator(_above_zero)]
+"""A finite number > 0."""
+
+
+def _span(value: Any) -> Any:
+    ends = value if isinstance(value, (list, tuple)) else ()
+    if len(ends) != 2 or not all(_is_time(end) for end in ends) or not ends[0] < ends[1]:
+        allowed = "[start, end], two finite numbers with 0 <= start < end"
+        raise PydanticCustomError("fairq_allowed", "{allowed}", {"allowed": allowed})
+    return tuple(float(end) for end in ends)
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        finite_number("", value, at_least=0)
+    except InputError:
+        return False
+    return True
+
+
+Span = Annotated[tuple[float, float], BeforeValidator(_span)]
+"""Two times, start below end."""
 
 
 def as_tuple(value: Any) -> Any:

@@ -39,21 +39,15 @@ def manifest_of(scenario: Scenario) -> dict[str, Any]:
 
 
 def _digests(scenario: Scenario) -> dict[str, str]:
-    """SHA-256 of the trace that the scenario reads, so that a changed file is not taken for the old one."""
-    path = scenario.trace_path()
-    if path is None:
-        return {}
-    try:
-        with path.open("rb") as file:
-            return {
-                scenario.to_dict()["workload"]["arrivals"]["path"]: hashlib.file_digest(
-                    file, "sha256"
-                ).hexdigest()
-            }
-    except OSError as error:
-        raise InputError(
-            f"workload.arrivals.path is {str(path)!r}, which cannot be read: {error.strerror}"
-        ) from None
+    """SHA-256 of the files that the scenario reads, so that a changed one is not taken for the old one."""
+    digests = {}
+    for field, (given, path) in scenario.files().items():
+        try:
+            with path.open("rb") as file:
+                digests[given] = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise InputError(f"{field} is {str(path)!r}, which cannot be read: {error.strerror}") from None
+    return digests
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:

@@ -16,13 +16,16 @@ from pydantic import BeforeValidator, Field, PrivateAttr, Tag, ValidationError, 
 
 from fairq.acceptance import BucketedLinear
 from fairq.cost import StepTime
+from fairq.demand import potential_requests
 from fairq.errors import InputError
 from fairq.fields import POSITIVE, Amount, Part, Seed, as_tuple, explain, one_of
-from fairq.schema import Arm, ClockLaw, Money, Pool, Requests, Trace, table_or_name
+from fairq.schema import Arm, ClockLaw, Money, Pool, table_or_name
+from fairq.servegen import dataset_beside
 from fairq.settings import find_scenario, override, read_toml
 from fairq.simulate import Result, simulate
 from fairq.streams import open_uniforms, stream
 from fairq.workload import Workload
+from fairq.workload_schema import Backlog, LengthPool, Requests, ServeGen
 
 __all__ = ["Cell", "Scenario"]
 
@@ -160,30 +163,36 @@ class Scenario(Part):
         return potential.subset(BucketedLinear(demand.acceptance.width).accepted(potential.tokens, uniforms))
 
     def _potential(self, replication: int) -> Workload:
-        demand, path = self.workload, self.trace_path()
-        if path is not None and isinstance(demand.arrivals, Trace):
-            if not path.exists():
-                raise InputError(
-                    f"{self._source or 'scenario'}: workload.arrivals.path is {str(path)!r}: "
-                    "it must be a file that exists"
-                )
-            return Workload.read(path, columns=demand.arrivals.columns, time_unit=demand.arrivals.time_unit)
-        if demand.tokens is None or demand.requests is None:
-            raise InputError("workload.tokens and workload.requests must be given")
-        uniforms = open_uniforms(stream(self.seed, replication, "lengths"), demand.requests)
         try:
-            return Workload.from_arrays(demand.tokens.law().tokens(uniforms))
+            return potential_requests(self.workload, self.seed, replication, self._located)
         except InputError as error:
-            raise InputError(f"{self._source or 'scenario'}: workload.tokens: {error}") from None
+            if not str(error).startswith("workload."):
+                raise  # a file's own error names the file
+            raise InputError(f"{self._source or 'scenario'}: {error}") from None
 
     def trace_path(self) -> Path | None:
-        """The file of the trace, None without one.
+        """The file of the arrivals, a trace or a ServeGen client; None without one.
 
         A relative path is looked for beside the scenario's file first, then in the working folder.
         """
-        if not isinstance(self.workload.arrivals, Trace):
-            return None
-        given = Path(self.workload.arrivals.path)
+        arrivals = self.workload.arrivals
+        return None if isinstance(arrivals, Backlog) else self._located(arrivals.path)
+
+    def files(self) -> dict[str, tuple[str, Path]]:
+        """Every file that the workload is read from, by dotted field: its path as given, and where it is."""
+        arrivals, tokens = self.workload.arrivals, self.workload.tokens
+        found = {}
+        if not isinstance(arrivals, Backlog):
+            found["workload.arrivals.path"] = (arrivals.path, self._located(arrivals.path))
+        if isinstance(arrivals, ServeGen):
+            given = arrivals.dataset or dataset_beside(arrivals.path)
+            found["workload.arrivals.dataset"] = (str(given), self._located(str(given)))
+        if isinstance(tokens, LengthPool):
+            found["workload.tokens.path"] = (tokens.path, self._located(tokens.path))
+        return found
+
+    def _located(self, path: str) -> Path:
+        given = Path(path)
         beside = given if self._source is None else self._source.parent / given
         return beside if beside.exists() else given
 

@@ -12,21 +12,14 @@ from pydantic_core import PydanticCustomError
 
 from fairq.cost import Cost, StepTime
 from fairq.errors import InputError
-from fairq.fields import POSITIVE, Amount, Count, Part, as_tuple, inside, one_of
-from fairq.lengths import LengthLaw
+from fairq.fields import POSITIVE, Amount, Part, as_tuple, inside
 from fairq.policy import check_policy
-from fairq.reading import check_columns
 
 __all__ = [
-    "Acceptance",
     "Arm",
-    "Backlog",
     "ClockLaw",
-    "Lengths",
     "Money",
     "Pool",
-    "Requests",
-    "Trace",
     "table_or_name",
 ]
 
@@ -44,11 +37,6 @@ def table_or_name(value: Any) -> str | None:
     return "<name>" if value in ("token", "cost") else None
 
 
-def _kind(value: Any) -> str | None:
-    kind = value.get("kind") if isinstance(value, Mapping) else getattr(value, "kind", None)
-    return f"<{kind}>" if kind in ("backlog", "trace") else None
-
-
 class ClockLaw(Part):
     """A step takes ``c + b·|S| + tau·|S|·m`` units of time, m the largest token index in the batch."""
 
@@ -61,103 +49,6 @@ class ClockLaw(Part):
     def _time_passes(self) -> ClockLaw:
         StepTime(self.c, self.b, self.tau)
         return self
-
-
-class Backlog(Part):
-    """All requests are there at time 0."""
-
-    kind: Literal["backlog"] = Field(default="backlog", description="All requests are there at time 0.")
-
-
-class Trace(Part):
-    """Requests from a file: arrivals and token counts as they stand there."""
-
-    kind: Literal["trace"] = Field(description="Requests, with times and token counts, from a file.")
-    path: str = Field(
-        min_length=1,
-        description="A CSV file, relative to the scenario's file if it is there, else to the working folder.",
-    )
-    columns: dict[str, str] | None = Field(
-        default=None, description="From our column names to the file's, as { arrival = 'arrived_at' }."
-    )
-    time_unit: Literal["s", "steps"] | None = Field(
-        default=None, description="Unit of the file's times, if known."
-    )
-
-    @field_validator("columns")
-    @classmethod
-    def _our_names(cls, columns: dict[str, str] | None) -> dict[str, str] | None:
-        inside(check_columns, columns or {})
-        return columns
-
-
-class Lengths(Part):
-    """Token counts from a distribution of scipy.stats; its parameters stand beside `dist`."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[
-        str, Annotated[int | float, Field(description="A parameter of the distribution, by scipy's name.")]
-    ]
-
-    dist: str = Field(description="Name of the distribution in scipy.stats, such as 'randint' or 'gamma'.")
-    truncate: Annotated[tuple[float, float] | None, BeforeValidator(as_tuple)] = Field(
-        default=None,
-        description="[lo, hi] in tokens: the distribution given that its value lies in that range.",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _a_law(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and "dist" in data:
-            given = {key: value for key, value in data.items() if key not in ("dist", "truncate")}
-            inside(LengthLaw, data["dist"], given, data.get("truncate"))
-        return data
-
-    def law(self) -> LengthLaw:
-        """The law that this table describes."""
-        return LengthLaw(self.dist, dict(self.__pydantic_extra__ or {}), self.truncate)
-
-
-class Acceptance(Part):
-    """Which of the potential requests are accepted (Section 5.2 of the paper)."""
-
-    kind: Literal["bucketed-linear"] = Field(
-        description="max(0, 1 - o/((2b - 1)·width)) for o tokens in bucket b = ceil(o/width)."
-    )
-    width: Count = Field(description="Tokens per length bucket.")
-
-
-class Requests(Part):
-    """The workload: how many requests, when they arrive, how long they are, which are accepted."""
-
-    requests: Annotated[int, Field(ge=1, le=10_000_000), POSITIVE] | None = Field(
-        default=None, description="Number of potential requests; not with a trace, which has its own."
-    )
-    arrivals: Annotated[
-        Annotated[Backlog, Tag("<backlog>")] | Annotated[Trace, Tag("<trace>")],
-        one_of(_kind, "a table with kind = 'backlog' or kind = 'trace'"),
-    ] = Field(default=Backlog(), description="When requests arrive.")
-    tokens: Lengths | None = Field(
-        default=None,
-        description="Tokens of a request, prompt and output; not with a trace, which has its own.",
-    )
-    acceptance: Acceptance | None = Field(
-        default=None, description="Which potential requests are accepted; without it, all are."
-    )
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Requests:
-        for name in ("requests", "tokens"):
-            given = getattr(self, name) is not None
-            if isinstance(self.arrivals, Trace) and given:
-                inside(_refuse, f"{name} is given, but a trace (arrivals.kind) has its own: leave it out")
-            if isinstance(self.arrivals, Backlog) and not given:
-                inside(_refuse, f"{name} is missing: arrivals of kind 'backlog' need it")
-        return self
-
-
-def _refuse(message: str) -> None:
-    raise InputError(message)
 
 
 class Pool(Part):
