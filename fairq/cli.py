@@ -1,4 +1,4 @@
-"""The command `fairq`: run a scenario, list the policies, print the schema of a scenario.
+"""The command `fairq`: run a scenario, describe a trace, list the policies, print a scenario's schema.
 
 Exit status: 0 done; 1 a run failed or broke one of its invariants; 2 bad input or output that cannot
 be written, one line on stderr and nothing written; 130 interrupted.
@@ -10,13 +10,15 @@ import argparse
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
-from fairq.errors import FairqError, InputError, unknown_name
+from fairq import trace_command
+from fairq.errors import FairqError, InputError, ReadWarning, unknown_name
 from fairq.manifest import own_version
 from fairq.policy import POLICIES
 from fairq.validation import whole_number
@@ -24,12 +26,13 @@ from fairq.validation import whole_number
 __all__ = ["main"]
 
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-COMMANDS = ("run", "policies", "schema")
+COMMANDS = ("run", "policies", "schema", "trace")
 OPTIONS: dict[str | None, tuple[str, ...]] = {
     None: ("--version",),
     "run": ("--out", "--jobs", "--force", "--set"),
     "policies": ("--json",),
     "schema": (),
+    "trace": trace_command.OPTIONS,
 }
 
 
@@ -45,7 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if reconfigure is not None:
             reconfigure(errors="replace")  # a terminal without ± and τ is no reason to stop
     try:
-        status = _dispatch(sys.argv[1:] if argv is None else list(argv))
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            status = _dispatch(sys.argv[1:] if argv is None else list(argv))
         if sys.stdout is not None:
             sys.stdout.flush()
     except InputError as error:
@@ -72,6 +77,22 @@ def _complain(error: Exception, status: int) -> int:
         sys.stderr.write(f"fairq: error: {text}\n")
         sys.stderr.flush()
     return status
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """One line on stderr for what a trace's reader should know; any other warning in Python's own form."""
+    text = warnings.formatwarning(message, category, filename, lineno, line)
+    if issubclass(category, ReadWarning):
+        text = f"fairq: warning: {' '.join(str(message).split())}\n"
+    with suppress(OSError, AttributeError):
+        (file or sys.stderr).write(text)
 
 
 def _drop_stdout() -> None:
@@ -118,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
         "schema", help="print the JSON Schema of a scenario file", allow_abbrev=False
     )
     schema.set_defaults(act=_schema)
+    trace_command.add_to(commands)
     return parser
 
 
