@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairq.errors import InputError
-from fairq.reading import read_csv
 from fairq.workload import Workload
 
 VIDUR = {"arrival": "arrived_at", "prompt_tokens": "num_prefill_tokens", "output_tokens": "num_decode_tokens"}
@@ -218,17 +217,17 @@ def test_a_column_map_that_does_not_fit(write, columns, words):
     assert words in problem(write("t,n\n1,5\n"), columns=columns)
 
 
-def test_only_csv_is_known(write):
+def test_a_format_is_one_that_is_known(write):
     path = write("tokens\n5\n")
     assert len(Workload.read(path, format="csv")) == 1
-    assert problem(path, format="jsonl").startswith("format is 'jsonl': it must be 'csv'")
+    assert "unknown format 'azur': did you mean 'azure'? Known: azure" in problem(path, format="azur")
 
 
 def test_a_recorded_trace_is_read_whole_and_fast():
     path = data_folder() / "vidur" / "splitwise_conv.csv"
     best = min(_seconds(path) for _ in range(3))
     assert best < 1
-    w = read_csv(path, VIDUR, "s")
+    w = Workload.read(path, columns=VIDUR, time_unit="s")
     lines = path.read_text().splitlines()[1:]
     assert len(w) == len(lines) == 19_366
     for request in (0, 1, 9_999, 19_365):
