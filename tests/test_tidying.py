@@ -183,7 +183,7 @@ def test_an_error_far_down_a_long_file_has_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"zero": "clip"}, "unknown zero 'clip': Known: drop, keep, refuse"),
+        ({"zero": "clip"}, "unknown zero 'clip': known: drop, keep, refuse"),
         ({"ties": "shuffle"}, "unknown ties 'shuffle'"),
         ({"format": "azur"}, "unknown format 'azur': did you mean 'azure'?"),
         ({"time_unit": "ms"}, "time_unit is 'ms': it must be 's', 'steps' or None"),

@@ -89,7 +89,7 @@ def test_options_reach_the_reading(tmp_path: Path, command) -> None:
         (["bad.csv", "--format", "azur"], "unknown format 'azur'"),
         (["bad.csv", "--zero", "clip"], "unknown zero 'clip'"),
         (["bad.csv", "--ties", "clip"], "unknown ties 'clip'"),
-        (["bad.csv", "--jsn"], "unknown option of fairq trace '--jsn': did you mean '--json'?"),
+        (["bad.csv", "--jsn"], "unknown option '--jsn' of fairq trace: did you mean '--json'?"),
         (["good.csv", "--plot", "no/such/folder/x.png"], "No such file or directory"),
         (["c-trace.csv", "--format", "azure"], "--format is given, but c-trace.csv is a ServeGen client"),
         ([], "FILE"),
