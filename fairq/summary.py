@@ -11,19 +11,10 @@ from numpy.typing import NDArray
 from fairq.cost import Cost
 from fairq.stretches import Stretches
 
-__all__ = ["LATENCIES", "QUANTILES", "quantile", "summarise"]
+__all__ = ["LATENCIES", "QUANTILES", "summarise"]
 
 LATENCIES = ("latency", "wait", "ttft", "tpot")
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
-
-
-def quantile(values: NDArray[np.float64], p: float) -> float:
-    """The ceil(n·p)-th smallest of n values (numpy's ``inverted_cdf``); NaN of none.
-
-    >>> quantile(np.array([4.0, 1.0, 3.0, 2.0]), 0.5)
-    2.0
-    """
-    return float(np.quantile(values, p, method="inverted_cdf")) if len(values) else np.nan
 
 
 def summarise(
@@ -50,9 +41,10 @@ def summarise(
     parts |= {"tokens": tokens, "makespan": makespan, "busy_steps": int(stretches.steps.sum())}
     parts["throughput"] = _ratio(int(billed.sum()), makespan)
     parts["revenue"] = cost.price * int(billed[completed].sum())
-    parts |= _money(requests, stretches, cost, workers * makespan)
+    externality = int((stretches.externality * stretches.steps).sum())
+    parts |= _money(requests, parts["busy_steps"], externality, cost, workers * makespan)
     parts["profit"] = parts["revenue"] - parts["cost"] - np.nan_to_num(parts["cost_workers"])
-    parts |= _fairness(stretches, alpha)
+    parts |= {"externality": externality} | _fairness(stretches, alpha)
     duration = (segments["end"] - segments["start"]).to_numpy()
     slots = float((duration * segments["batch"].to_numpy()).sum())
     parts["utilisation"] = _ratio(slots, workers * batch_size * makespan)
@@ -83,12 +75,13 @@ def _makespan(requests: pd.DataFrame, until: float | None) -> float:
     return float(last - first) if last >= first else np.nan
 
 
-def _money(requests: pd.DataFrame, stretches: Stretches, cost: Cost, worker_time: float) -> dict[str, float]:
+def _money(
+    requests: pd.DataFrame, busy_steps: int, externality: int, cost: Cost, worker_time: float
+) -> dict[str, float]:
     """Theorem 5.1: cost = tau·Q + c·T + tau·E, with Q over the tokens processed."""
     progress = requests["progress"].to_numpy()
     intrinsic = cost.tau * int((progress * (progress + 1) // 2).sum())
-    time = cost.c * int(stretches.steps.sum())
-    externality = int((stretches.externality * stretches.steps).sum())
+    time = cost.c * busy_steps
     return {
         "cost": intrinsic + time + cost.tau * externality,
         "cost_intrinsic": intrinsic,
@@ -101,7 +94,6 @@ def _money(requests: pd.DataFrame, stretches: Stretches, cost: Cost, worker_time
 def _fairness(stretches: Stretches, alpha: int | None) -> dict[str, Any]:
     steps, extent = stretches.steps, stretches.extent
     return {
-        "externality": int((stretches.externality * steps).sum()),
         "mean_extent": _ratio(int((extent * steps).sum()), int(steps.sum())),
         "max_extent": int(extent.max()) if len(extent) else 0,
         "violations": np.nan if alpha is None else int(steps[extent > alpha].sum()),
