@@ -7,14 +7,14 @@ give back, and when it wants to be asked again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from fairq.ranking import Ranking, RankSet
+    from fairq.ranking import Order, Ranking, RankSet
     from fairq.worker import Worker
 
-__all__ = ["NOTHING", "Decision", "InsideView", "Policy", "View"]
+__all__ = ["NOTHING", "Decision", "InsideAgent", "InsideView", "Policy", "View"]
 
 
 class Decision(NamedTuple):
@@ -60,6 +60,28 @@ class Policy(Protocol):
 
     def decide(self, view: View) -> Decision:
         """Answer for the worker that `view` shows, at the time that it shows."""
+        ...
+
+
+class InsideAgent(Protocol):
+    """An agent of this package: a `Policy` that sees ranks."""
+
+    @property
+    def order(self) -> Order:
+        """In which order the queue ranks its requests."""
+        ...
+
+    @property
+    def guarded(self) -> bool:
+        """Whether it promises constraint (1)."""
+        ...
+
+    def heeds(self, view: InsideView) -> bool:
+        """Whether a request that reaches the queue could change the running batch's next boundary."""
+        ...
+
+    def decide(self, view: InsideView) -> Decision:
+        """As `Policy.decide`."""
         ...
 
 
@@ -182,6 +204,20 @@ class InsideView(View):
         """Tokens of the running `request` already processed."""
         worker = self._worker
         return worker.steps - worker.running[request]
+
+    @property
+    def arrivals(self) -> list[float]:
+        """Arrival by request id, of all requests: a policy looks up those that it may know of."""
+        return self._worker.arrival
+
+    @property
+    def idle_since(self) -> float:
+        """When the (empty) batch last became empty; −infinity where the worker has run nothing yet."""
+        return self._worker.idle_since
+
+    def followed(self, name: Hashable, make: Callable[[], Any]) -> Any:
+        """What is kept about the queue under `name`, made at the first call; see `Queue.followed`."""
+        return self._worker.queue.followed(name, make)
 
     def holds_reserve(self) -> bool:
         """Whether anything is kept for this worker."""

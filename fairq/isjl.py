@@ -16,9 +16,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from heapq import heappop, heappush
+from itertools import islice
 
 from fairq.cohort import CohortPlan, plan_cohort
 from fairq.decision import Decision, InsideView
+from fairq.oldest import overdue
 from fairq.ranking import RankSet
 
 __all__ = ["CohortAgent"]
@@ -78,6 +80,8 @@ class CohortAgent:
     Parameters:
         free_ride: plan as `free-ride`: o_1 starts at once, and each lane ends in one of o_2 .. o_B.
         descending: lanes run their packs in order of packing (largest first), not smallest first.
+        max_wait: in Phase TWO requests older than this go before all others, oldest first, and while
+            one is queued Phase ONE is skipped; None: age does not count.
     """
 
     order = "largest"
@@ -85,9 +89,12 @@ class CohortAgent:
     needs_requests = True
     sees_ranks = True
 
-    def __init__(self, *, free_ride: bool = False, descending: bool = False) -> None:
+    def __init__(
+        self, *, free_ride: bool = False, descending: bool = False, max_wait: float | None = None
+    ) -> None:
         self._free_ride = free_ride
         self._descending = descending
+        self._max_wait = max_wait
         self._leader = _NONE
         self._due: int | None = None  # step count at which o_1 starts; None once it has, or without a cohort
         self._own: deque[int] = deque()  # ranks of o_2 .. o_M not started, longest first
@@ -106,13 +113,13 @@ class CohortAgent:
         empty = view.free == view.batch_size
         plan = None
         if empty and self._due is None:
-            plan = plan_cohort(view.ranking.sizes, waiting, view.batch_size, alpha, self._free_ride)
+            plan = self._plan(view, waiting, release, alpha)
             self._begin(view, plan)
         admit = self._start_leader(view)
         if view.max_progress <= alpha:
             admit += self._lanes.start()
             if self._due is None:
-                self._phase_two(view, waiting, plan, admit)
+                self._phase_two(view, waiting, plan, release, admit)
         reserve = _members(view, plan) if plan is not None and plan.leader != _NONE else ()
         return Decision(admit, reserve, release, wake_steps=self._wake_steps(view, alpha, admit))
 
@@ -125,6 +132,20 @@ class CohortAgent:
         self._own.clear()
         self._lanes = Lanes([])
         return list(view.reserved)
+
+    def _plan(self, view: InsideView, waiting: RankSet, release: list[int], alpha: int) -> CohortPlan:
+        if self._late(view, release, 1):
+            return CohortPlan(_NONE, [], [], [], 0)
+        return plan_cohort(view.ranking.sizes, waiting, view.batch_size, alpha, self._free_ride)
+
+    def _late(self, view: InsideView, besides: Iterable[int], most: int) -> list[int]:
+        """Of the queue and the requests `besides`, at most so many older than `max_wait`, oldest first."""
+        if self._max_wait is None or most <= 0:
+            return []
+        arrivals, now, limit = view.arrivals, view.now, self._max_wait
+        late = [request for request in besides if now - arrivals[request] > limit]
+        late += islice(overdue(view, limit), most)
+        return sorted(late, key=lambda request: (arrivals[request], request))[:most]
 
     def _begin(self, view: InsideView, plan: CohortPlan) -> None:
         """Phase ONE: keep the planned cohort; each lane's pack in the order in which it will run."""
@@ -158,11 +179,21 @@ class CohortAgent:
         return [self._leader]
 
     def _phase_two(
-        self, view: InsideView, waiting: RankSet, plan: CohortPlan | None, admit: list[int]
+        self,
+        view: InsideView,
+        waiting: RankSet,
+        plan: CohortPlan | None,
+        release: list[int],
+        admit: list[int],
     ) -> None:
         """Lines 22 to 29: the longest of the cohort's own and the shared queue into every slot not held."""
         spare = view.free - len(admit) - self._lanes.held
         taken = _planned_ranks(plan)
+        if not taken and self._max_wait is not None:  # nobody is late where a cohort was planned now
+            late = self._start_late(view, release, spare)
+            admit += late
+            spare -= len(late)
+            taken = frozenset(view.ranking.rank[request] for request in late)
         ids = view.ranking.ids
         shared = _next_not_in(waiting, 0, taken) if spare > 0 else _NONE
         while spare > 0:
@@ -174,6 +205,15 @@ class CohortAgent:
             else:
                 return
             spare -= 1
+
+    def _start_late(self, view: InsideView, release: list[int], spare: int) -> list[int]:
+        """The requests that are late, and the cohort's own among them taken out of it."""
+        ids, rank = view.ranking.ids, view.ranking.rank
+        late = self._late(view, [*release, *(ids[own] for own in self._own)], spare)
+        if late and self._own:
+            started = {rank[request] for request in late}
+            self._own = deque(own for own in self._own if own not in started)
+        return late
 
     def _wake_steps(self, view: InsideView, alpha: int, admit: list[int]) -> int | None:
         """Steps to o_1's start, or to the give-back where anything is left to give."""

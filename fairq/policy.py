@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import floor
 from typing import Any, cast
 
-from fairq.decision import Policy
+from fairq.cluster import ClusterAgent
+from fairq.decision import InsideAgent, Policy
 from fairq.errors import InputError, unknown_name
 from fairq.isjl import CohortAgent
+from fairq.loading import load, own_options
+from fairq.matched import MatchedAgent
+from fairq.options import check_option
+from fairq.ranking import Order
 from fairq.rules import RULES, RuleAgent
 from fairq.validation import finite_number
+from fairq.window import WindowAgent
 
 __all__ = ["POLICIES", "PolicyInfo", "PolicyPlan", "check_policy", "plan_policy"]
 
 SETTINGS = ("batch_size", "clock", "cost", "dispatch", "record", "seed", "until", "workers")
 """Keywords of every run, whatever its policy."""
-
-_SIZES = ("tokens", "upper")
-_PACK_ORDERS = ("ascending", "descending")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class PolicyInfo:
         guarded: whether it promises constraint (1).
         options: its own keywords besides alpha.
         size: which size it is told unless the option ``size`` says otherwise.
+        required: those of `options` that must be given.
+        base: the policy that answers where it does not, unless the option ``base`` names another.
     """
 
     name: str
@@ -43,15 +49,18 @@ class PolicyInfo:
     guarded: bool
     options: tuple[str, ...] = ("size",)
     size: str = "tokens"
+    required: tuple[str, ...] = ()
+    base: str | None = None
 
 
 def _rule(name: str, summary: str, source: str) -> PolicyInfo:
     rule = RULES[name]
-    return PolicyInfo(name, summary, source, needs_alpha=rule.guard, guarded=rule.guarded)
+    options = ("max_wait", "size") if rule.order == "largest" else ("size",)
+    return PolicyInfo(name, summary, source, needs_alpha=rule.guard, guarded=rule.guarded, options=options)
 
 
 def _cohort(name: str, summary: str, source: str, *, packs: bool = True, size: str = "tokens") -> PolicyInfo:
-    options = ("pack_order", "size") if packs else ("size",)
+    options = ("max_wait", "pack_order", "size") if packs else ("max_wait", "size")
     return PolicyInfo(name, summary, source, needs_alpha=True, guarded=True, options=options, size=size)
 
 
@@ -71,9 +80,34 @@ POLICIES: dict[str, PolicyInfo] = {
         _cohort("isjl", "cohorts around the longest request, short ones packed beside it", "Algorithm 3"),
         _cohort("robust-isjl", "isjl told upper bounds of the sizes", "Section 3.4", size="upper"),
         _cohort("free-ride", "cohorts whose longest request never waits for a pack", "ours", packs=False),
+        PolicyInfo(
+            "matched",
+            "batch by batch, the B consecutive lengths that waste least of their slots",
+            "ours",
+            needs_alpha=False,
+            guarded=True,
+        ),
+        PolicyInfo(
+            "cluster",
+            "batch by batch, requests of one length class, the fullest class first",
+            "ours",
+            needs_alpha=True,
+            guarded=True,
+            options=("patience", "size"),
+        ),
+        PolicyInfo(
+            "window",
+            "a base policy, asked once a batch has gathered or the first has waited long enough",
+            "ours",
+            needs_alpha=False,
+            guarded=False,
+            options=("window", "min_batch", "base"),
+            required=("window",),
+            base="fcfs",
+        ),
     )
 }
-"""Every policy by name."""
+"""Every policy of this package by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +116,7 @@ class PolicyPlan:
 
     name: str
     size: str
-    order: str
+    order: Order
     guarded: bool
     agents: tuple[Policy, ...]
 
@@ -96,35 +130,71 @@ def check_policy(
 ) -> PolicyInfo:
     """The named policy, if `alpha` and `options` suit it; names `beside` its options may have been meant.
 
+    A name is one of `POLICIES`, one that an installed package offers (entry points ``fairq.policies``),
+    or a place ``"module:Class"``.
+
     Raises:
         InputError: an unknown name or option (the nearest known one is named), a policy that needs
-            alpha and gets none, an alpha that is negative or no finite number, a value not allowed.
+            alpha and gets none, an alpha that is negative or no finite number, a value not allowed,
+            a module that does not import, a class without ``decide``.
 
     >>> check_policy("isjl", 50.0).source
     'Algorithm 3'
+    >>> check_policy("window", 50.0, {"window": 2.0, "base": "isjl"}).guarded
+    True
     """
-    if name not in POLICIES:
-        raise unknown_name("policy", name, POLICIES)
-    info = POLICIES[name]
+    options = options or {}
+    info = _info(name, options)
     if alpha is not None:
         finite_number("alpha", alpha, at_least=0)
     elif info.needs_alpha:
-        raise InputError(f"policy {name!r} needs alpha, the fairness budget in tokens (a finite number >= 0)")
-    for option, value in (options or {}).items():
-        if option not in info.options:
+        whose = f"policy {name!r}" if "base" not in options else f"policy {name!r} on {options['base']!r}"
+        raise InputError(f"{whose} needs alpha, the fairness budget in tokens (a finite number >= 0)")
+    for option, value in options.items():
+        if option not in info.options and "*" not in info.options:
             known = ["alpha", *info.options, *beside]
             raise unknown_name("option", option, known, of=f"policy {name!r}")
-        allowed = _SIZES if option == "size" else _PACK_ORDERS
-        if not isinstance(value, str) or value not in allowed:
-            raise InputError(f"{option} is {value!r}: it must be one of {', '.join(map(repr, allowed))}")
+        if name in POLICIES:
+            check_option(option, value)
+    for option in info.required:
+        if option not in options:
+            raise InputError(f"policy {name!r} needs the option {option!r}")
     return info
+
+
+def _info(name: str, options: Mapping[str, Any]) -> PolicyInfo:
+    """What is known of the policy, of a wrapper together with its base."""
+    if name not in POLICIES:
+        return _own_info(name, load(name, POLICIES))
+    info = POLICIES[name]
+    if info.base is None:
+        return info
+    base = options.get("base", info.base)
+    bases = [other for other, known in POLICIES.items() if known.base is None]
+    if not isinstance(base, str) or base not in bases:
+        raise unknown_name("base", base, bases, of=f"policy {name!r}")
+    below = POLICIES[base]
+    return replace(
+        info,
+        needs_alpha=below.needs_alpha,
+        guarded=below.guarded,
+        size=below.size,
+        options=(*info.options, *below.options),
+    )
+
+
+def _own_info(name: str, policy: Any) -> PolicyInfo:
+    text = (getattr(policy, "__doc__", None) or "").strip().splitlines()
+    guarded = bool(getattr(policy, "guarded", False))
+    options = (*own_options(policy), "size")
+    return PolicyInfo(name, text[0] if text else "", "own", False, guarded, options)
 
 
 def plan_policy(policy: Any, alpha: float | None, options: Mapping[str, Any], workers: int) -> PolicyPlan:
     """The agents of a run, one for each of `workers`.
 
     Parameters:
-        policy: a name of `POLICIES`, a class (made once a worker with `options`), or an object
+        policy: a name (see `check_policy`), a class (made once a worker with `options`), or an object
             (copied deeply once a worker); the latter two with ``decide(view)``.
         alpha: fairness budget in tokens, or None.
         options: the policy's own keywords, and ``size``.
@@ -134,7 +204,9 @@ def plan_policy(policy: Any, alpha: float | None, options: Mapping[str, Any], wo
     """
     if isinstance(policy, str):
         info = check_policy(policy, alpha, options, beside=SETTINGS)
-        agents = tuple(_named_agent(policy, options) for _ in range(workers))
+        if policy not in POLICIES:
+            return replace(_own_policy(load(policy, POLICIES), options, workers), name=policy)
+        agents = tuple(_named_agent(policy, alpha, options) for _ in range(workers))
         size, order = options.get("size", info.size), agents[0].order
         return PolicyPlan(policy, size, order, info.guarded, cast("tuple[Policy, ...]", agents))
     if alpha is not None:
@@ -142,18 +214,24 @@ def plan_policy(policy: Any, alpha: float | None, options: Mapping[str, Any], wo
     return _own_policy(policy, options, workers)
 
 
-def _named_agent(name: str, options: Mapping[str, Any]) -> RuleAgent | CohortAgent:
+def _named_agent(name: str, alpha: float | None, options: Mapping[str, Any]) -> InsideAgent:
     if name in RULES:
-        return RuleAgent(RULES[name])
+        return RuleAgent(RULES[name], options.get("max_wait"))
+    if name == "matched":
+        return MatchedAgent()
+    if name == "cluster":
+        return ClusterAgent(floor(alpha or 0), options.get("patience", 0.0))
+    if name == "window":
+        base = _named_agent(options.get("base", "fcfs"), alpha, options)
+        return WindowAgent(base, options["window"], options.get("min_batch"))
     descending = options.get("pack_order", "ascending") == "descending"
-    return CohortAgent(free_ride=name == "free-ride", descending=descending)
+    return CohortAgent(free_ride=name == "free-ride", descending=descending, max_wait=options.get("max_wait"))
 
 
 def _own_policy(policy: Any, options: Mapping[str, Any], workers: int) -> PolicyPlan:
     options = dict(options)
     size = options.pop("size", "tokens")
-    if not isinstance(size, str) or size not in _SIZES:
-        raise InputError(f"size is {size!r}: it must be one of {', '.join(map(repr, _SIZES))}")
+    check_option("size", size)
     is_class = isinstance(policy, type)
     name = policy.__name__ if is_class else type(policy).__name__
     if not callable(getattr(policy, "decide", None)):

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Order", "RankSet", "Ranking", "order_keys"]
+__all__ = ["Order", "OwnOrder", "RankSet", "Ranking", "order_keys"]
 
-Order = str
-"""``"arrival"``, ``"smallest"`` or ``"largest"``; ties: earlier arrival, then lower request id."""
+
+class OwnOrder(Protocol):
+    """An order of a policy's own."""
+
+    def keys(self, size: NDArray[np.int64], arrival: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Request ids in this order."""
+        ...
+
+
+Order = str | OwnOrder
+"""``"arrival"``, ``"smallest"`` or ``"largest"`` (ties: earlier arrival, then lower id), or another."""
 
 _WORD = 512  # bits to a word: Python's whole numbers shift and mask this much at the price of one
 _SHIFT = _WORD.bit_length() - 1
@@ -24,6 +35,8 @@ def order_keys(order: Order, size: NDArray[np.int64], arrival: NDArray[np.float6
     >>> order_keys("largest", np.array([3, 9, 9]), np.array([0.0, 2.0, 1.0])).tolist()
     [2, 1, 0]
     """
+    if not isinstance(order, str):
+        return order.keys(size, arrival)
     if order == "arrival":
         return np.argsort(arrival, kind="stable")
     return np.lexsort((arrival, size if order == "smallest" else -size))
@@ -39,8 +52,6 @@ class Ranking:
         sizes: size by rank (tokens; what the policy is told).
     """
 
-    __slots__ = ("ids", "order", "rank", "sizes")
-
     def __init__(self, order: Order, size: NDArray[np.int64], arrival: NDArray[np.float64]) -> None:
         ids = order_keys(order, size, arrival)
         rank = np.empty_like(ids)
@@ -49,6 +60,12 @@ class Ranking:
         self.ids: list[int] = ids.tolist()
         self.rank: list[int] = rank.tolist()
         self.sizes: list[int] = size[ids].tolist()
+        self._given = (size, arrival)
+
+    @cached_property
+    def by_arrival(self) -> Ranking:
+        """The same requests by arrival."""
+        return self if self.order == "arrival" else Ranking("arrival", *self._given)
 
 
 class RankSet:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 from fairq.decision import NOTHING, Decision, InsideView
+from fairq.oldest import overdue
 from fairq.ranking import Order
 
 __all__ = ["RULES", "Rule", "RuleAgent"]
@@ -41,13 +43,19 @@ RULES: dict[str, Rule] = {
 
 
 class RuleAgent:
-    """Carries out a `Rule`: fills the free slots in the rule's order where the rule lets it."""
+    """Carries out a `Rule`: fills the free slots in the rule's order where the rule lets it.
+
+    Parameters:
+        rule: the policy.
+        max_wait: requests older than this go before all others, oldest first; None: none does.
+    """
 
     needs_requests = True
     sees_ranks = True
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, max_wait: float | None = None) -> None:
         self.rule = rule
+        self.max_wait = max_wait
         self.order = rule.order
         self.guarded = rule.guarded
         self._into_slots = rule.when == "slot"
@@ -61,6 +69,8 @@ class RuleAgent:
         free = view.free
         if free == 0 or not (self._into_slots or free == view.batch_size) or not self._guard_lets(view):
             return NOTHING
+        if self.max_wait is not None:
+            return self._aged(view, free, self.max_wait)
         waiting, ids = view.waiting, view.ranking.ids
         admit: list[int] = []
         rank = waiting.first_at_or_after(0)
@@ -69,6 +79,13 @@ class RuleAgent:
             free -= 1
             rank = waiting.first_at_or_after(rank + 1) if free else -1
         return Decision(admit=admit) if admit else NOTHING
+
+    def _aged(self, view: InsideView, free: int, max_wait: float) -> Decision:
+        """As `decide`, those that have waited too long first."""
+        ids = view.ranking.ids
+        late = dict.fromkeys(islice(overdue(view, max_wait), free))
+        others = (ids[rank] for rank in view.waiting if ids[rank] not in late)
+        return Decision(admit=[*late, *islice(others, free - len(late))])
 
     def _guard_lets(self, view: InsideView) -> bool:
         return not self.rule.guard or view.max_progress <= (view.alpha or 0)

@@ -115,6 +115,11 @@ class Worker:
         return base + c * whole
 
     @property
+    def idle_since(self) -> float:
+        """When the batch last became empty; −infinity where the worker has run nothing yet."""
+        return self._left_at if self._left_at == self._left_at else -inf
+
+    @property
     def next_finish(self) -> int:
         """The step count at which the running batch next has a completion."""
         return self._finishes[0][0]

@@ -39,10 +39,21 @@ def assert_same_schedule(case: Case) -> fairq.Result:
     return result
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+BATCHING = {"matched": 30, "cluster": 40, "window": 40}
+
+
+@pytest.mark.parametrize("policy", [name for name in POLICIES if name not in BATCHING])
 def test_core_cases(policy: str) -> None:
     cases = [case for case in read_cases("core.jsonl") if case["policy"] == policy]
     assert len(cases) > 20
+    for case in cases:
+        assert_same_schedule(case)
+
+
+@pytest.mark.parametrize(("policy", "rows"), BATCHING.items())
+def test_cases_of_policies_that_batch(policy: str, rows: int) -> None:
+    cases = [case for case in read_cases("more.jsonl") if case["policy"] == policy]
+    assert len(cases) == rows
     for case in cases:
         assert_same_schedule(case)
 

@@ -102,17 +102,23 @@ def test_seconds_run_on_a_clock_in_seconds():
     assert result.clock == fairq.StepTime(c=0.02, tau=1e-7)
 
 
+REQUIRED = {"window": {"window": 2}}
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_alpha_is_used_by_its_floor(policy):
     workload = fairq.Workload.from_arrays(tokens=np.random.default_rng(1).integers(1, 30, 40))
-    whole, real = (fairq.simulate(workload, policy, alpha=alpha, batch_size=4) for alpha in (6, 6.9))
+    whole, real = (
+        fairq.simulate(workload, policy, alpha=alpha, batch_size=4, **REQUIRED.get(policy, {}))
+        for alpha in (6, 6.9)
+    )
     assert whole.requests.equals(real.requests)
     assert whole.summary["violations"] == real.summary["violations"]
 
 
 @pytest.mark.parametrize("policy", [name for name, info in POLICIES.items() if not info.needs_alpha])
 def test_without_an_alpha_nothing_is_counted_as_a_violation(policy):
-    result = fairq.simulate(WORKLOAD, policy, batch_size=2)
+    result = fairq.simulate(WORKLOAD, policy, batch_size=2, **REQUIRED.get(policy, {}))
     assert np.isnan(result.summary["violations"])
     result.check()
 
