@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairq.columns import MAX_TOKENS
-from fairq.errors import InputError, unknown_name
-from fairq.validation import finite_number, shown
+from fairq.distributions import Distribution
+from fairq.errors import InputError
+from fairq.validation import finite_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["LengthLaw"]
-
-_LARGEST_PARAMETER = 2**53  # beyond it whole numbers and floats part ways
 
 
 @dataclass(frozen=True)
@@ -54,21 +53,18 @@ class LengthLaw:
     truncate: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        law = _distribution(self.dist)
-        object.__setattr__(self, "parameters", _checked_parameters(law, self.dist, self.parameters))
-        low, _ = law(**self.parameters).support()
-        if np.isnan(low):
-            raise InputError(
-                f"dist is {self}: scipy.stats does not allow these parameters for {self.dist!r} "
-                f"(see scipy.stats.{self.dist})"
-            )
+        object.__setattr__(self, "parameters", Distribution(self.dist, self.parameters).parameters)
         if self.truncate is not None:
             object.__setattr__(self, "truncate", _checked_bounds(self.truncate))
             if not self._mass() > 0:
                 raise InputError(f"truncate is {list(self.truncate)!r}: {self} has no mass there")
 
     def __str__(self) -> str:
-        return f"{self.dist}({', '.join(f'{name}={value!r}' for name, value in self.parameters.items())})"
+        return str(self._distribution)
+
+    @cached_property
+    def _distribution(self) -> Distribution:
+        return Distribution(self.dist, self.parameters)
 
     def tokens(self, uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
         """Whole lengths, one for each uniform (strictly inside (0, 1)), in their order.
@@ -87,7 +83,7 @@ class LengthLaw:
         return np.maximum(np.rint(values), 1).astype(np.int64)
 
     def _quantiles(self, uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
-        law = _distribution(self.dist)(**self.parameters)
+        law = self._distribution.frozen
         if self.truncate is None:
             return np.asarray(law.ppf(uniforms))
         low, high = self.truncate
@@ -105,11 +101,11 @@ class LengthLaw:
         if self.truncate is None:
             raise TypeError("a law without truncate has no ends")
         low, high = self.truncate
-        start = np.nextafter(low, -np.inf) if _is_discrete(_distribution(self.dist)) else low
+        start = np.nextafter(low, -np.inf) if self._distribution.is_discrete else low
         return float(function(start)), float(function(high))
 
     def _mass(self) -> float:
-        law = _distribution(self.dist)(**self.parameters)
+        law = self._distribution.frozen
         below, above = self._ends(law.cdf), self._ends(law.sf)
         return below[1] - below[0] if below[0] <= 0.5 else above[0] - above[1]
 
@@ -125,45 +121,6 @@ def _inverse_tail(tail: Any, targets: NDArray[np.float64], low: float, high: flo
         reached = tail(middle) <= targets
         lower, upper = np.where(reached, lower, middle), np.where(reached, middle, upper)
     return np.asarray(upper)
-
-
-def _is_discrete(law: Any) -> bool:
-    import scipy.stats
-
-    return isinstance(law, scipy.stats.rv_discrete)
-
-
-def _distribution(name: Any) -> Any:
-    """The distribution object of scipy.stats that `name` names."""
-    import scipy.stats
-
-    kinds = (scipy.stats.rv_continuous, scipy.stats.rv_discrete)
-    found = getattr(scipy.stats, name, None) if isinstance(name, str) else None
-    if isinstance(found, kinds):
-        return found
-    known = [key for key, value in vars(scipy.stats).items() if isinstance(value, kinds)]
-    near = get_close_matches(str(name), known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise InputError(
-        f"dist is {name!r}: {hint}It must be the name of a continuous or discrete distribution of scipy.stats"
-    )
-
-
-def _checked_parameters(law: Any, dist: str, given: Mapping[str, Any]) -> dict[str, float]:
-    """`given` as finite numbers, whole ones as ints (discrete laws want those), names checked."""
-    shapes = [name.strip() for name in law.shapes.split(",")] if law.shapes else []
-    known = [*shapes, "loc"] if _is_discrete(law) else [*shapes, "loc", "scale"]
-    for name in given:
-        if name not in known:
-            raise unknown_name("parameter", name, known, of=dist)
-    missing = [name for name in shapes if name not in given]
-    if missing:
-        raise InputError(f"{missing[0]} is missing: {dist!r} needs {', '.join(shapes)}")
-    numbers = {name: finite_number(name, value) for name, value in given.items()}
-    for name, value in numbers.items():
-        if abs(value) > _LARGEST_PARAMETER:
-            raise InputError(f"{name} is {shown(given[name])}: it must be within ±{_LARGEST_PARAMETER:g}")
-    return {name: int(value) if value.is_integer() else value for name, value in numbers.items()}
 
 
 def _checked_bounds(bounds: Any) -> tuple[float, float]:

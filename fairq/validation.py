@@ -14,20 +14,25 @@ from fairq.errors import InputError
 __all__ = ["finite_number", "shown", "whole_number"]
 
 
-def finite_number(name: str, value: Any, *, at_least: float | None = None) -> float:
-    """`value` as a float, if it is a finite number and at least `at_least`.
+def finite_number(
+    name: str, value: Any, *, at_least: float | None = None, above: float | None = None
+) -> float:
+    """`value` as a float, if it is a finite number, at least `at_least` and greater than `above`.
 
     Raises:
         InputError: text, a truth value, NaN, an infinity, or a number too small.
     """
-    allowed = "a finite number" if at_least is None else f"a finite number >= {at_least:g}"
+    allowed = "a finite number"
+    allowed += "" if at_least is None else f" >= {at_least:g}"
+    allowed += "" if above is None else f" > {above:g}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise InputError(f"{name} is {shown(value)}: it must be {allowed}")
     try:
         number = float(value)
     except OverflowError:  # a whole number beyond what a float holds
         number = math.inf
-    if not math.isfinite(number) or (at_least is not None and number < at_least):
+    small = (at_least is not None and number < at_least) or (above is not None and number <= above)
+    if small or not math.isfinite(number):
         raise InputError(f"{name} is {shown(value)}: it must be {allowed}")
     return number
 
