@@ -130,5 +130,3 @@ def _checked_parameters(law: Any, dist: str, given: Mapping[str, Any]) -> dict[s
         if abs(value) > _LARGEST_PARAMETER:
             raise InputError(f"{name} is {shown(given[name])}: it must be within ±{_LARGEST_PARAMETER:g}")
     return {name: int(value) if value.is_integer() else value for name, value in numbers.items()}
-
-

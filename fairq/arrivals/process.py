@@ -23,7 +23,7 @@ __all__ = ["MAX_REQUESTS", "ArrivalLaw", "chunk_sizes", "exponentials", "running
 MAX_REQUESTS = 200_000_000
 """The most requests that one draw may be expected to have."""
 
-_FIRST_CHUNK, _LARGEST_CHUNK = 1 << 10, 1 << 18
+_FIRST_CHUNK, _LARGEST_CHUNK = 1 << 7, 1 << 18
 
 
 class ArrivalLaw(ABC):
@@ -108,7 +108,8 @@ class ArrivalLaw(ABC):
         parts, made = [np.zeros(0)], 0
         chunks = self._chunks(generator, end * self._pace) if most > 0 else iter(())
         for chunk in chunks:
-            times = chunk / self._pace
+            with np.errstate(over="ignore"):  # refused below
+                times = chunk / self._pace
             kept = min(int(np.searchsorted(times, end, side="right")), most - made)
             parts.append(times[:kept])
             made += kept

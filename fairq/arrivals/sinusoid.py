@@ -96,13 +96,15 @@ def _angles(targets: Times, amplitude: float) -> Times:
     """The x with x + amplitude·(1 − cos x) = target, for targets in [0, 2·pi]."""
     low, high = np.maximum(targets - 2 * amplitude, 0), targets.copy()
     x = np.maximum(low, targets - amplitude * (1 - np.cos(targets)))
+    moving = np.ones(len(x), dtype=np.bool_)
     for _ in range(_ROUNDS):  # about six are needed where the rate is not near 0
         excess = x + amplitude * (1 - np.cos(x)) - targets
         low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
         slope = np.maximum(1 + amplitude * np.sin(x), 1e-300)
         step = x - excess / slope
         following = np.where((step >= low) & (step <= high), step, (low + high) / 2)
-        if np.abs(following - x).max(initial=0) <= 4e-15:
+        moving &= np.abs(following - x) > 4e-15
+        if not moving.any():
             break
-        x = following
+        x = np.where(moving, following, x)  # what others of its chunk need must not move a time
     return x
