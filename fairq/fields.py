@@ -142,12 +142,8 @@ def as_tuple(value: Any) -> Any:
 
 def one_of(choose: Callable[[Any], str | None], allowed: str) -> Discriminator:
     """A union whose member `choose` tells by a tag ``<...>``; None from it is not allowed."""
-    return Discriminator(
-        choose,
-        custom_error_type="fairq_allowed",
-        custom_error_message="{allowed}",
-        custom_error_context={"allowed": allowed},
-    )
+    # Without a context: a Discriminator that holds one cannot be hashed, so not be joined to None.
+    return Discriminator(choose, custom_error_type="fairq_choice", custom_error_message=allowed)
 
 
 def explain(error: ValidationError, source: str, overrides: Mapping[str, str]) -> InputError:

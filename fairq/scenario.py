@@ -12,20 +12,30 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, Tag, ValidationError, field_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    Tag,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from fairq.acceptance import BucketedLinear
 from fairq.cost import StepTime
 from fairq.demand import potential_requests
 from fairq.errors import InputError
-from fairq.fields import POSITIVE, Amount, Part, Seed, as_tuple, explain, one_of
+from fairq.fields import POSITIVE, Amount, Part, Seed, as_tuple, explain, inside, one_of
+from fairq.generation import Draw
 from fairq.schema import Arm, ClockLaw, Money, Pool, table_or_name
 from fairq.servegen import dataset_beside
 from fairq.settings import find_scenario, override, read_toml
 from fairq.simulate import Result, simulate
+from fairq.sources_schema import LengthPool, ServeGen, Trace
 from fairq.streams import open_uniforms, stream
 from fairq.workload import Workload
-from fairq.workload_schema import Backlog, LengthPool, Requests, ServeGen
+from fairq.workload_schema import Requests
 
 __all__ = ["Cell", "Scenario"]
 
@@ -88,6 +98,11 @@ class Scenario(Part):
                 with_them = f" with {parameters}" if parameters else ""
                 raise InputError(f"{name!r}{with_them} is there twice: it must be there once")
         return policies
+
+    @model_validator(mode="after")
+    def _has_an_end(self) -> Scenario:
+        inside(self.workload.check_end, self.until)
+        return self
 
     @classmethod
     def load(cls, path_or_name: str | PathLike[str], overrides: Sequence[str] = ()) -> Scenario:
@@ -164,7 +179,8 @@ class Scenario(Part):
 
     def _potential(self, replication: int) -> Workload:
         try:
-            return potential_requests(self.workload, self.seed, replication, self._located)
+            draw = Draw(self.seed, replication, self._located, self.until)
+            return potential_requests(self.workload, draw)
         except InputError as error:
             if not str(error).startswith("workload."):
                 raise  # a file's own error names the file
@@ -176,13 +192,13 @@ class Scenario(Part):
         A relative path is looked for beside the scenario's file first, then in the working folder.
         """
         arrivals = self.workload.arrivals
-        return None if isinstance(arrivals, Backlog) else self._located(arrivals.path)
+        return self._located(arrivals.path) if isinstance(arrivals, (Trace, ServeGen)) else None
 
     def files(self) -> dict[str, tuple[str, Path]]:
         """Every file that the workload is read from, by dotted field: its path as given, and where it is."""
         arrivals, tokens = self.workload.arrivals, self.workload.tokens
         found = {}
-        if not isinstance(arrivals, Backlog):
+        if isinstance(arrivals, (Trace, ServeGen)):
             found["workload.arrivals.path"] = (arrivals.path, self._located(arrivals.path))
         if isinstance(arrivals, ServeGen):
             given = arrivals.dataset or dataset_beside(arrivals.path)

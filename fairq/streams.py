@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["PURPOSES", "open_uniforms", "stream"]
 
 PURPOSES: Mapping[str, int] = MappingProxyType(
-    {"arrivals": 0, "lengths": 1, "predictions": 2, "acceptance": 3, "dispatch": 4, "policy": 5}
+    {"arrivals": 0, "lengths": 1, "predictions": 2, "acceptance": 3, "dispatch": 4, "policy": 5, "classes": 6}
 )
 """What a stream is for, and its number in the spawn key.
 
@@ -33,23 +33,26 @@ A number once given is never changed: results depend on it.
 _CELLS = float(2**52)  # the midpoints of 2**52 equal cells of (0, 1) are all floats, and none is 0 or 1
 
 
-def stream(seed: int, replication: int, purpose: str) -> np.random.Generator:
-    """The generator of one (seed, replication, purpose), always in the same state.
+def stream(seed: int, replication: int, purpose: str, part: int | None = None) -> np.random.Generator:
+    """The generator of one (seed, replication, purpose, part), always in the same state.
 
     Parameters:
         seed: the scenario's root seed, a whole number >= 0.
         replication: the replication's number, from 0.
         purpose: a key of `PURPOSES`.
+        part: the number of a class of requests, from 0, where each has a stream of its own.
 
     Raises:
-        InputError: a seed or replication that is negative or not whole, or an unknown purpose.
+        InputError: a seed, replication or part that is negative or not whole, or an unknown purpose.
 
     >>> stream(2026, 0, "lengths").random() == stream(2026, 0, "lengths").random()
     True
     """
     if purpose not in PURPOSES:
         raise unknown_name("purpose", purpose, PURPOSES)
-    key = (whole_number("replication", replication, at_least=0), PURPOSES[purpose])
+    key: tuple[int, ...] = (whole_number("replication", replication, at_least=0), PURPOSES[purpose])
+    if part is not None:
+        key += (whole_number("part", part, at_least=0),)
     sequence = np.random.SeedSequence(whole_number("seed", seed, at_least=0), spawn_key=key)
     return np.random.Generator(np.random.PCG64(sequence))
 

@@ -127,7 +127,7 @@ def test_a_manifest_has_a_digest_of_every_file_read(tmp_path: Path) -> None:
         ("workload.arrivals.ties=clip", "workload.arrivals.ties is 'clip': it must be 'keep' or 'spread'"),
         ("workload.arrivals.windw=[1, 2]", "did you mean 'window'?"),
         ("workload.prompt_chunk=0", "workload.prompt_chunk is 0: it must be a whole number >= 1"),
-        ("workload.arrivals.kind=servgen", "'backlog', kind = 'trace' or kind = 'servegen'"),
+        ("workload.arrivals.kind=servgen", "'sinusoid', 'trace' or 'servegen'"),
     ],
 )
 def test_a_bad_field_is_named(many: Path, field: str, words: str) -> None:

@@ -267,8 +267,8 @@ REFUSED = [
     ("workload.requests=0", "workload.requests is 0: it must be a whole number >= 1"),
     ("workload.requests=100000000", "workload.requests is 100000000: it must be <= 10000000"),
     (
-        "workload.arrivals.kind=poisson",
-        "workload.arrivals is {'kind': 'poisson'}: it must be a table with kind =",
+        "workload.arrivals.kind=poison",
+        "workload.arrivals is {'kind': 'poison'}: it must be a table with kind =",
     ),
     ("workload.arrivals=[1]", "workload.arrivals is [1]: it must be a table with kind ="),
     ("workload.arrivals={ kind = 'trace' }", "workload.arrivals.path is missing: it must be given"),

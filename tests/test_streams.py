@@ -18,6 +18,7 @@ def test_purposes_keep_their_numbers():
         "acceptance": 3,
         "dispatch": 4,
         "policy": 5,
+        "classes": 6,
     }
 
 

@@ -94,17 +94,17 @@ class Sinusoid(ArrivalLaw):
 
 def _angles(targets: Times, amplitude: float) -> Times:
     """The x with x + amplitude·(1 − cos x) = target, for targets in [0, 2·pi]."""
-    low, high = np.maximum(targets - 2 * amplitude, 0), targets.copy()
-    x = np.maximum(low, targets - amplitude * (1 - np.cos(targets)))
-    moving = np.ones(len(x), dtype=np.bool_)
+    found = targets - amplitude * (1 - np.cos(targets))
+    moving = np.arange(len(targets))
+    low, high, x = np.maximum(targets - 2 * amplitude, 0), targets, np.maximum(found, 0)
     for _ in range(_ROUNDS):  # about six are needed where the rate is not near 0
-        excess = x + amplitude * (1 - np.cos(x)) - targets
+        excess = x + amplitude * (1 - np.cos(x)) - targets[moving]
         low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
-        slope = np.maximum(1 + amplitude * np.sin(x), 1e-300)
-        step = x - excess / slope
+        step = x - excess / np.maximum(1 + amplitude * np.sin(x), 1e-300)
         following = np.where((step >= low) & (step <= high), step, (low + high) / 2)
-        moving &= np.abs(following - x) > 4e-15
-        if not moving.any():
+        found[moving] = following
+        still = np.abs(following - x) > 4e-15
+        moving, low, high, x = moving[still], low[still], high[still], following[still]
+        if not len(moving):
             break
-        x = np.where(moving, following, x)  # what others of its chunk need must not move a time
-    return x
+    return found
