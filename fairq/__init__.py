@@ -3,6 +3,7 @@
 from fairq.cost import Cost, StepTime
 from fairq.decision import Decision, Policy, View
 from fairq.errors import CheckError, FairqError, InputError, PolicyError, ReadWarning, RecordError
+from fairq.groups import WorkerGroup
 from fairq.schedule import Schedule
 from fairq.simulate import Result, simulate
 from fairq.workload import Workload
@@ -21,6 +22,7 @@ __all__ = [
     "Schedule",
     "StepTime",
     "View",
+    "WorkerGroup",
     "Workload",
     "simulate",
 ]

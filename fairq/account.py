@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairq.cost import Cost, StepTime
+from fairq.cost import Cost
+from fairq.groups import WorkerGroup, per_worker
 from fairq.reshaping import billed_after
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches, find_stretches
 from fairq.summary import summarise
 from fairq.workload import Workload
 
-__all__ = ["Account", "account"]
+__all__ = ["OUTCOMES", "Account", "account"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -35,9 +36,7 @@ def account(
     schedule: Schedule,
     workload: Workload,
     *,
-    workers: int,
-    batch_size: int,
-    clock: StepTime,
+    groups: Sequence[WorkerGroup],
     cost: Cost,
     alpha: int | None = None,
     until: float | None = None,
@@ -47,20 +46,19 @@ def account(
     Parameters:
         schedule: the stays, whoever made them.
         workload: the requests they serve.
-        workers, batch_size: G and B of the pool.
-        clock: the step time that the schedule's times follow.
+        groups: the workers, each group with its batch size and the clock that its times follow.
         cost: money per step, per token, per worker and unit of time.
         alpha: fairness budget in whole tokens; steps whose extent exceeds it are counted.
         until: when the run stopped, in the clock's unit; None served everything.
 
     Source: equations (3) to (7) and Theorem 5.1 of the paper; the split of the externality is ours.
     """
-    stretches = find_stretches(schedule, workers, clock)
-    requests = requests_table(schedule, workload, stretches)
+    stretches = find_stretches(schedule, per_worker(groups)[1])
+    requests = requests_table(schedule, workload, stretches, until)
     segments = segments_table(stretches)
     summary = summarise(
-        requests, segments, stretches, workers=workers, batch_size=batch_size, cost=cost, alpha=alpha,
-        until=until, billed=billed_after(workload, requests["progress"].to_numpy()),
+        requests, segments, stretches, groups=groups, cost=cost, alpha=alpha, until=until,
+        stopped_at=schedule.stopped_at, billed=billed_after(workload, requests["progress"].to_numpy()),
     )  # fmt: skip
     return Account(summary, requests, segments)
 
@@ -81,7 +79,9 @@ def segments_table(stretches: Stretches) -> pd.DataFrame:
     )
 
 
-def requests_table(schedule: Schedule, workload: Workload, stretches: Stretches) -> pd.DataFrame:
+def requests_table(
+    schedule: Schedule, workload: Workload, stretches: Stretches, until: float | None = None
+) -> pd.DataFrame:
     """A row per request of the workload, in request order; NaN, or −1, where it has not come to it."""
     count = len(workload)
     worker, start_step = np.full(count, -1), np.full(count, -1)
@@ -114,8 +114,25 @@ def requests_table(schedule: Schedule, workload: Workload, stretches: Stretches)
             "latency": finish - workload.arrival,
             "externality_paid": paid,
             "externality_caused": caused,
+            "outcome": outcomes(schedule, workload, until),
         }
     )
+
+
+OUTCOMES = ("completed", "running", "queued", "rejected", "abandoned", "unreleased")
+"""What has become of a request by the end of a run."""
+
+
+def outcomes(schedule: Schedule, workload: Workload, until: float | None) -> pd.Categorical:
+    """What has become of each request, by request id."""
+    codes = np.full(len(workload), OUTCOMES.index("queued"), dtype=np.int8)
+    if until is not None:
+        codes[workload.arrival > until] = OUTCOMES.index("unreleased")
+    codes[schedule.request] = OUTCOMES.index("running")
+    codes[schedule.request[~np.isnan(schedule.finish)]] = OUTCOMES.index("completed")
+    codes[schedule.rejected] = OUTCOMES.index("rejected")
+    codes[schedule.abandoned] = OUTCOMES.index("abandoned")
+    return pd.Categorical.from_codes(codes.tolist(), categories=list(OUTCOMES))
 
 
 def _first_tokens(schedule: Schedule, workload: Workload, stretches: Stretches) -> Floats:

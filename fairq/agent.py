@@ -37,6 +37,7 @@ class Agent:
         heeds = getattr(policy, "heeds", None)
         self._heeds: Callable[[View], bool] | None = heeds if callable(heeds) else None
         self._needs_requests: bool = getattr(policy, "needs_requests", False)
+        self._summoned = inf  # the boundary at which it is asked since a request kept for it has left
 
     def run(self, woken: Callable[[Agent], None]) -> Generator[Any, Any, None]:
         """The agent's process: ring at the wakes that the policy asked for."""
@@ -52,6 +53,14 @@ class Agent:
         """Whether the policy may answer something at a completion."""
         return not self._needs_requests or bool(self.worker.reserved) or len(self.worker.queue) > 0
 
+    def summon(self, now: float) -> bool:
+        """A request kept for this worker has left: be asked at its next boundary; whether that is now."""
+        worker = self.worker
+        boundary = worker.boundary_from(now) if worker.running else now
+        if boundary > now:
+            self._summoned = boundary
+        return boundary == now
+
     def ask(self) -> bool:
         """Ask the policy and carry out its answer; whether it gave requests back to the queue.
 
@@ -60,6 +69,8 @@ class Agent:
         """
         decision = self._decide()
         self.worker.completed.clear()
+        self.worker.abandoned.clear()
+        self._summoned = inf
         if not isinstance(decision, Decision):
             raise self._error("answer", f"{decision!r} is no fairq.Decision")
         release = self._ids("release", decision.release)
@@ -101,9 +112,9 @@ class Agent:
         worker = self.worker
         if not worker.running:
             return inf if self._wake is None else self._wake
-        ring = inf
+        ring = self._summoned
         if self._wake_step is not None and self._wake_step < worker.next_finish:
-            ring = worker.boundary_of(self._wake_step)
+            ring = min(ring, worker.boundary_of(self._wake_step))
         if self._wake is not None and self._wake < worker.alarm.time:
             ring = min(ring, worker.boundary_from(self._wake))
         return ring

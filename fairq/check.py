@@ -11,6 +11,7 @@ import pandas as pd
 
 from fairq.cost import max_feature
 from fairq.errors import CheckError
+from fairq.groups import per_worker
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches, find_stretches
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_result"]
 
+_ENDS = ("completed", "running_end", "queued_end", "rejected", "abandoned")
 _CLOSE = 1e-9  # relative: sums of floats in another order
 
 
@@ -43,7 +45,7 @@ def check_result(result: Result) -> None:
             for name in ("request", "worker", "start_step", "progress", "start", "finish")
         )
     )
-    stretches = find_stretches(schedule, result.workers, result.clock)
+    stretches = find_stretches(schedule, per_worker(result.groups)[1])
     _capacity(result, stretches)
     _contiguity(started, stretches)
     _fairness(result, stretches)
@@ -66,7 +68,7 @@ def _conservation(result: Result, table: pd.DataFrame) -> None:
         and np.array_equal(table["arrival"], workload.arrival)
     )
     _demand(same, "conservation", lambda: "the requests table does not hold the workload's requests")
-    counts = {name: summary[name] for name in ("completed", "running_end", "queued_end")}
+    counts = {name: summary[name] for name in _ENDS}
     _demand(
         summary["arrived"] == sum(counts.values()),
         "conservation",
@@ -80,8 +82,23 @@ def _conservation(result: Result, table: pd.DataFrame) -> None:
     _demand(
         int(table["progress"].sum()) == summary["tokens"], "conservation", lambda: "tokens are miscounted"
     )
-    if result.until is None:
-        _demand(bool(done.all()), "conservation", lambda: "a request was not served by a run without end")
+    _outcomes(table)
+    if result.horizon is None:
+        served = done | table["outcome"].isin(["rejected", "abandoned"]).to_numpy()
+        _demand(bool(served.all()), "conservation", lambda: "a request was not served by a run without end")
+
+
+def _outcomes(table: pd.DataFrame) -> None:
+    """What became of a request is what its row shows."""
+    outcome, started = table["outcome"], (table["worker"] >= 0).to_numpy()
+    done = table["completed"].to_numpy()
+    fits = ((outcome == "completed") == done) & ((outcome == "running") == (started & ~done))
+    odd = np.flatnonzero(~fits.to_numpy())
+    _demand(
+        len(odd) == 0,
+        "conservation",
+        lambda: f"request {odd[0]} is called {outcome[odd[0]]}, which its row does not show",
+    )
 
 
 def _release(table: pd.DataFrame) -> None:
@@ -104,13 +121,14 @@ def _stays(result: Result, table: pd.DataFrame) -> None:
 
 
 def _capacity(result: Result, stretches: Stretches) -> None:
-    over = np.flatnonzero(stretches.batch > result.batch_size)
+    slots = np.array(per_worker(result.groups)[0])
+    over = np.flatnonzero(stretches.batch > slots[stretches.worker])
     _demand(
         len(over) == 0,
         "capacity",
         lambda: (
             f"worker {stretches.worker[over[0]]} runs {stretches.batch[over[0]]} requests in slots "
-            f"for {result.batch_size}"
+            f"for {slots[stretches.worker[over[0]]]}"
         ),
     )
 

@@ -196,6 +196,11 @@ class InsideView(View):
         """Requests of this worker completed since its policy was last asked."""
         return self._worker.completed
 
+    @property
+    def abandoned(self) -> list[int]:
+        """Requests kept for this worker that have left since its policy was last asked."""
+        return self._worker.abandoned
+
     def is_running(self, request: int) -> bool:
         """Whether `request` is in the batch."""
         return request in self._worker.running

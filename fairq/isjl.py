@@ -14,8 +14,8 @@ the reading of this package, which keeps (1) for every input:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from heapq import heappop, heappush
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
 from itertools import islice
 
 from fairq.cohort import CohortPlan, plan_cohort
@@ -60,6 +60,16 @@ class Lanes:
             if lane != _NONE and self._packs[lane]:
                 heappush(self._ready, lane)
 
+    def drop(self, gone: Sequence[int]) -> None:
+        """Requests that have `gone` without having started leave their packs."""
+        for pack in self._packs:
+            for request in gone:
+                if request in pack:
+                    pack.remove(request)
+                    self.left -= 1
+        self._ready = [lane for lane in self._ready if self._packs[lane]]
+        heapify(self._ready)
+
     def start(self) -> list[int]:
         """The next request of every lane that runs none, in lane order."""
         started = []
@@ -88,6 +98,7 @@ class CohortAgent:
     guarded = True
     needs_requests = True
     sees_ranks = True
+    eager = True
 
     def __init__(
         self, *, free_ride: bool = False, descending: bool = False, max_wait: float | None = None
@@ -108,6 +119,8 @@ class CohortAgent:
         """One ask, in the order of the class's docstring (Algorithm 3, lines 2 to 30)."""
         alpha = view.alpha or 0
         self._lanes.note(view.completed)
+        if view.abandoned:
+            self._forget(view)
         release = self._give_back(view, alpha)
         waiting = _with_ranks(view, release)
         empty = view.free == view.batch_size
@@ -122,6 +135,14 @@ class CohortAgent:
                 self._phase_two(view, waiting, plan, release, admit)
         reserve = _members(view, plan) if plan is not None and plan.leader != _NONE else ()
         return Decision(admit, reserve, release, wake_steps=self._wake_steps(view, alpha, admit))
+
+    def _forget(self, view: InsideView) -> None:
+        """Requests that were kept have left; if o_1 is one of them, the cohort ends as at its completion."""
+        if self._due is not None and self._leader in view.abandoned:
+            self._due = None
+        gone = {view.ranking.rank[request] for request in view.abandoned}
+        self._own = deque(rank for rank in self._own if rank not in gone)
+        self._lanes.drop(view.abandoned)
 
     def _give_back(self, view: InsideView, alpha: int) -> list[int]:
         """At o_1's progress floor(alpha) + 1, or at its completion, the cohort's rest goes back."""

@@ -1,44 +1,64 @@
-"""The pool: G workers on one queue, driven by SimPy processes, one instant at a time.
+"""The pool: G workers behind a front, driven by SimPy processes, one instant at a time.
 
-Four kinds of process share the calendar.  The *source* releases requests, a *worker* closes the
-boundary at each of its completions, an *agent* rings at the wakes its policy asked for, and the
-*herald* calls workers that are inside a step to a queue that has grown, at their next boundary.
-None of them decides anything: when an instant is over, the pool asks the agents (`settle`).
+Four kinds of process share the calendar.  The *source* brings arrivals to the pool, a *worker* closes
+the boundary at each of its completions, an *agent* rings at the wakes its policy asked for, and the
+*reaper* takes out requests that have waited too long.  None of them decides anything: when an
+instant is over, the pool asks the agents (`settle`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from heapq import heapify, heappop
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 from fairq.agent import Agent
 from fairq.cost import StepTime
 from fairq.decision import Policy
+from fairq.dispatch import Arrivals, make_dispatcher
 from fairq.errors import PolicyError
+from fairq.front import CentralQueue, Front, OwnQueues
 from fairq.ranking import Ranking
 from fairq.schedule import Ledger, Schedule
 from fairq.timeline import Alarm, Calendar
 from fairq.waiting import Queue
 from fairq.worker import Worker
 
-__all__ = ["Pool"]
+__all__ = ["Limits", "Pool"]
 
 _PATIENCE = 100_000  # instants at which an idle pool may be asked without anything happening
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends a wait, or a run, early; infinity: nothing does.
+
+    Attributes:
+        until: when the run stops.
+        queue_limit: an arrival that finds that many requests waiting in the pool is rejected.
+        abandon_after: time after which a request that has not started leaves.
+        max_queued: the arrival that makes more than that many wait ends the run.
+    """
+
+    until: float = inf
+    queue_limit: float = inf
+    abandon_after: float = inf
+    max_queued: float = inf
+
+
 class Pool:
-    """Workers, their agents and the central queue of one run.
+    """Workers, their agents and the queue or queues of one run.
 
     Parameters:
         policies: one policy object a worker.
         name: what the policies are called in errors.
-        batch_size, law, alpha: of every worker (B, the step time, whole tokens or None).
+        slots, laws: batch size and step time of each worker.
         ranking: requests by the policy's order.
-        by_arrival: request ids by (arrival, id).
+        dispatch: a dispatcher's name.
+        arrivals: what a dispatcher sees of the requests; also their order and the budget in whole tokens.
         ledger: where the schedule is written.
-        until: when the run stops; infinity serves everything.
+        limits: what ends waits and the run early.
     """
 
     def __init__(
@@ -46,19 +66,19 @@ class Pool:
         policies: Sequence[Policy],
         *,
         name: str,
-        batch_size: int,
-        law: StepTime,
-        alpha: int | None,
+        slots: Sequence[int],
+        laws: Sequence[StepTime],
         ranking: Ranking,
-        by_arrival: Sequence[int],
+        dispatch: str,
+        arrivals: Arrivals,
         ledger: Ledger,
-        until: float,
+        limits: Limits,
     ) -> None:
         self._calendar = calendar = Calendar()
-        self._queue = Queue(ranking)
         self._ledger = ledger
-        self._by_arrival = by_arrival
-        self._until = until
+        self._limits = limits
+        self._order: list[int] = arrivals.by_arrival.tolist()
+        central = Queue(ranking)
         self._agents = [
             Agent(
                 name,
@@ -66,23 +86,26 @@ class Pool:
                 Worker(
                     calendar,
                     index,
-                    batch_size=batch_size,
-                    law=law,
-                    alpha=alpha,
-                    queue=self._queue,
+                    batch_size=slots[index],
+                    law=laws[index],
+                    alpha=arrivals.alpha,
+                    queue=central if dispatch == "central" else Queue(ranking),
                     ledger=ledger,
                 ),
             )
             for index, policy in enumerate(policies)
         ]
+        dispatcher = make_dispatcher(dispatch, [agent.worker for agent in self._agents], arrivals)
+        self._front: Front = (
+            CentralQueue(self._agents) if dispatcher is None else OwnQueues(self._agents, dispatcher)
+        )
         self._released = 0  # requests, in arrival order
-        self._grown = False  # whether requests have reached the queue at this instant
+        self._lost = 0  # of them, rejected or abandoned
         self._due: set[int] = set()  # agents to ask at the end of this instant
         self._touched: set[int] = set()  # workers whose alarms may have moved
-        self._calls: list[
-            tuple[float, int]
-        ] = []  # heap: (next boundary, worker) still to be called to the queue
-        self._herald = Alarm(calendar)
+        self._door = Alarm(calendar)  # when a worker can next take what has arrived, or will have
+        self._deadline = Alarm(calendar)
+        self._oldest = 0  # everybody before it, in arrival order, has started or is lost
         self._last_progress = (0, 0)
         self._idle_instants = 0
 
@@ -94,98 +117,159 @@ class Pool:
         """
         calendar = self._calendar
         calendar.process(self._source())
-        calendar.process(self._call())
+        calendar.process(self._reaper())
         for agent in self._agents:
             calendar.process(agent.worker.run(self._closed))
             calendar.process(agent.run(self._woken))
-        calendar.run_instants(self._settle, self._until)
-        if self._until < inf:
+        calendar.end = self._limits.until
+        calendar.start_processes()
+        self._look_ahead()
+        calendar.run_instants(self._settle)
+        if calendar.end < inf:
+            self._release(calendar.end)
             for agent in self._agents:
-                agent.worker.stop(self._until)
+                agent.worker.stop(calendar.end)
         else:
             self._check_all_served()
         return self._ledger.schedule()
 
     def _source(self) -> Generator[Any, Any, None]:
-        """The arrival process: every request is released at its arrival."""
-        alarm = Alarm(self._calendar)
-        arrival, order = self._ledger.arrival, self._by_arrival
-        while self._released < len(order):
-            alarm.set(arrival[order[self._released]])
-            yield alarm
-            now = self._calendar.now
-            while self._released < len(order) and arrival[order[self._released]] == now:
-                self._queue.add(order[self._released])
-                self._released += 1
-            self._grown = True
-
-    def _call(self) -> Generator[Any, Any, None]:
-        """The herald's process: workers whose boundary is now are asked for the queue's sake."""
+        """The arrival process: it opens the instants at which somebody can take what has arrived."""
         while True:
-            yield self._herald
-            while self._calls and self._calls[0][0] == self._calendar.now:
-                self._due.add(heappop(self._calls)[1])
+            yield self._door
+
+    def _reaper(self) -> Generator[Any, Any, None]:
+        """It opens the instants at which somebody has waited for as long as they will."""
+        while True:
+            yield self._deadline
 
     def _closed(self, worker: Worker) -> None:
         """A worker has closed a boundary with completions."""
+        for request in worker.completed:
+            self._front.gone(request, worker.index)
         self._touched.add(worker.index)
-        if self._agents[worker.index].answers():
-            self._due.add(worker.index)
 
     def _woken(self, agent: Agent) -> None:
         self._due.add(agent.worker.index)
 
+    def _release(self, time: float) -> None:
+        """Let arrivals up to and including `time` join their queues, one by one in (arrival, id) order."""
+        order, arrival = self._order, self._ledger.arrival
+        while self._released < len(order) and arrival[order[self._released]] <= time:
+            self._arrive(order[self._released])
+
+    def _arrive(self, request: int) -> float:
+        """`request` is rejected or joins a queue; when somebody is to be asked because of it (inf: nobody)."""
+        limits, ledger = self._limits, self._ledger
+        waiting = self._released - self._lost - ledger.entered
+        self._released += 1
+        if waiting >= limits.queue_limit:
+            ledger.reject(request)
+            self._lost += 1
+            return inf
+        time = ledger.arrival[request]
+        if waiting >= limits.max_queued and time < self._calendar.end:
+            self._calendar.end = ledger.stopped_at = time
+        return self._front.arrive(request, time)
+
+    def _look_ahead(self) -> None:
+        """Release who arrives before anything else happens, and set the door to when somebody is due.
+
+        Until the next event nothing changes but the queues, so these arrivals need no event of their own.
+        """
+        order, arrival, calendar = self._order, self._ledger.arrival, self._calendar
+        door = self._front.next_call(calendar.now)
+        self._door.set(door)
+        horizon = calendar.next_time()
+        while self._released < len(order):
+            request = order[self._released]
+            if arrival[request] >= horizon or arrival[request] >= calendar.end:
+                break
+            door = min(door, self._arrive(request))
+            horizon = min(door, horizon, self._deadline_after(request))
+        self._door.set(door)
+
+    def _deadline_after(self, request: int) -> float:
+        """The first deadline of who waits, `request` being the last who came."""
+        if self._limits.abandon_after < inf and self._deadline.time == inf and request not in self._ledger.lost:
+            self._deadline.set(self._ledger.arrival[request] + self._limits.abandon_after)
+        return self._deadline.time
+
     def _settle(self) -> None:
         """The end of an instant: ask who is due, again while requests come back, then begin steps."""
-        now = self._calendar.now
-        if now >= self._until:
+        now, agents, front = self._calendar.now, self._agents, self._front
+        for index in self._touched:
+            front.refresh(agents[index])
+        self._release(now)
+        if now >= self._calendar.end:
             return
-        if self._grown:
-            self._grown = False
-            self._call_everyone(now)
+        self._due.update([index for index in self._touched if agents[index].answers()])
+        front.due(now, self._due)
         self._check_stall()
+        self._ask_all(now)
+        if self._limits.abandon_after < inf:
+            self._give_up(now)
+        self._begin_steps()
+        self._look_ahead()
+
+    def _ask_all(self, now: float) -> None:
+        """Ask who is due in index order; again, with whom that concerns, while requests come back."""
         rounds = 0
         while self._due:
             due, self._due = sorted(self._due), set()
             self._touched.update(due)
-            if self._ask(due, now):
+            came_back = [index for index in due if self._ask(self._agents[index], now)]
+            if came_back:
                 rounds += 1
-                self._check_rounds(rounds, due[0])
-                self._call_everyone(now)
-        self._begin_steps()
+                self._check_rounds(rounds, came_back[0])
+                for index in self._touched:
+                    self._front.refresh(self._agents[index])
+                for index in came_back:
+                    self._front.came_back(index)
+                self._front.due(now, self._due)
 
-    def _call_everyone(self, now: float) -> None:
-        """Something has reached the queue: who is inside a step is due at its next boundary, others now."""
-        self._calls = []
-        for agent in self._agents:
-            worker = agent.worker
-            if not worker.running:
-                self._due.add(worker.index)
-            elif agent.heeds():
-                boundary = worker.boundary_from(now)
-                if boundary == now:
-                    self._due.add(worker.index)
-                else:
-                    self._calls.append((boundary, worker.index))
-        heapify(self._calls)
+    def _ask(self, agent: Agent, now: float) -> bool:
+        """Ask `agent`; whether it gave requests back."""
+        agent.worker.catch_up(now)
+        self._front.answered(agent)
+        return agent.ask()
 
-    def _ask(self, due: list[int], now: float) -> bool:
-        """Ask the agents in index order; whether any gave requests back."""
-        came_back = False
-        for index in due:
-            agent = self._agents[index]
-            agent.worker.catch_up(now)
-            came_back |= agent.ask()
-        return came_back
+    def _give_up(self, now: float) -> None:
+        """Who has waited for `abandon_after` leaves; a worker that had kept such a request is asked again."""
+        order, ledger = self._order, self._ledger
+        while self._oldest < self._released:
+            request = order[self._oldest]
+            if ledger.worker[request] < 0 and request not in ledger.lost:
+                deadline = ledger.arrival[request] + self._limits.abandon_after
+                if deadline > now:
+                    self._deadline.set(deadline)
+                    break
+                self._abandon(request, now)
+            self._oldest += 1
+        if self._due:
+            self._ask_all(now)
+            self._give_up(now)
+
+    def _abandon(self, request: int, now: float) -> None:
+        agent = self._agents[self._front.index_of(request)]
+        if request in agent.worker.queue:
+            agent.worker.queue.remove(request)
+        else:
+            agent.worker.abandon(request)
+            self._touched.add(agent.worker.index)
+            if agent.summon(now):
+                self._due.add(agent.worker.index)
+        self._ledger.abandon(request)
+        self._lost += 1
+        self._front.gone(request, agent.worker.index)
 
     def _begin_steps(self) -> None:
-        if not self._queue:  # what grew it has been taken meanwhile: nobody else need come
-            self._calls.clear()
-        self._herald.set(self._calls[0][0] if self._calls else inf)
         for index in self._touched:
-            self._agents[index].set_alarms()
+            agent = self._agents[index]
+            self._front.refresh(agent)
+            agent.set_alarms()
         self._touched.clear()
-        if self._ledger.left == len(self._by_arrival):
+        if self._ledger.left + self._lost == len(self._order):
             for agent in self._agents:
                 agent.silence()
 
@@ -202,7 +286,7 @@ class Pool:
             raise PolicyError(agent.name, agent.worker.index, self._calendar.now, "service", detail)
 
     def _check_rounds(self, rounds: int, worker: int) -> None:
-        count = len(self._by_arrival)
+        count = len(self._order)
         if rounds > count:
             raise PolicyError(
                 self._agents[0].name,
@@ -213,13 +297,13 @@ class Pool:
             )
 
     def _check_all_served(self) -> None:
-        for agent in self._agents:
-            if agent.worker.reserved or self._queue:
-                left = len(self._queue) + sum(len(a.worker.reserved) for a in self._agents)
-                raise PolicyError(
-                    agent.name,
-                    agent.worker.index,
-                    self._calendar.now,
-                    "service",
-                    f"{left} requests were left unserved and nobody asked to be woken",
-                )
+        left = len(self._order) - self._lost - self._ledger.left
+        if left:
+            holder = next((a for a in self._agents if a.worker.reserved or a.worker.queue), self._agents[0])
+            raise PolicyError(
+                holder.name,
+                holder.worker.index,
+                self._calendar.now,
+                "service",
+                f"{left} requests were left unserved and nobody asked to be woken",
+            )

@@ -52,6 +52,7 @@ class RuleAgent:
 
     needs_requests = True
     sees_ranks = True
+    eager = True
 
     def __init__(self, rule: Rule, max_wait: float | None = None) -> None:
         self.rule = rule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 
 import numpy as np
@@ -10,6 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 __all__ = ["Ledger", "Schedule"]
+
+_STAY = ("request", "worker", "start_step", "steps", "start", "finish")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -23,6 +25,8 @@ class Schedule:
         steps: steps it was in service (its progress at the end of the run).
         start: time of admission, in the clock's unit.
         finish: time of completion; NaN where the run ended before it.
+        rejected, abandoned: ids of the requests that never came to a stay (no entry a stay).
+        stopped_at: when a queue over its limit ended the run; NaN where none did.
     """
 
     request: NDArray[np.int64]
@@ -31,6 +35,9 @@ class Schedule:
     steps: NDArray[np.int64]
     start: NDArray[np.float64]
     finish: NDArray[np.float64]
+    rejected: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    abandoned: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    stopped_at: float = nan
 
     def __len__(self) -> int:
         return len(self.request)
@@ -38,7 +45,7 @@ class Schedule:
     @property
     def frame(self) -> pd.DataFrame:
         """The stays as a table, a row each, ordered by request."""
-        return pd.DataFrame({name: getattr(self, name) for name in self.__slots__})
+        return pd.DataFrame({name: getattr(self, name) for name in _STAY})
 
 
 class Ledger:
@@ -46,9 +53,15 @@ class Ledger:
 
     Attributes:
         entered, left: how many requests have been admitted, and have completed.
+        rejected, abandoned: requests lost without service, in the order in which that happened.
+        lost: both together.
+        stopped_at: when a queue over its limit ended the run, else NaN.
     """
 
-    __slots__ = ("arrival", "entered", "finish", "left", "start", "start_step", "steps", "tokens", "worker")
+    __slots__ = (
+        "abandoned", "arrival", "entered", "finish", "left", "lost", "rejected", "start", "start_step",
+        "steps", "stopped_at", "tokens", "worker",
+    )  # fmt: skip
 
     def __init__(self, tokens: NDArray[np.int64], arrival: NDArray[np.float64]) -> None:
         count = len(tokens)
@@ -60,6 +73,10 @@ class Ledger:
         self.start = [nan] * count
         self.finish = [nan] * count
         self.entered = self.left = 0
+        self.rejected: list[int] = []
+        self.abandoned: list[int] = []
+        self.lost: set[int] = set()
+        self.stopped_at = nan
 
     def enter(self, request: int, worker: int, step: int, now: float) -> None:
         """`request` is admitted by `worker` at its step count `step`."""
@@ -73,6 +90,16 @@ class Ledger:
         self.steps[request] = self.tokens[request]
         self.finish[request] = now
         self.left += 1
+
+    def reject(self, request: int) -> None:
+        """`request` found the queue full."""
+        self.rejected.append(request)
+        self.lost.add(request)
+
+    def abandon(self, request: int) -> None:
+        """`request` has waited for as long as it will."""
+        self.abandoned.append(request)
+        self.lost.add(request)
 
     def interrupt(self, request: int, progress: int) -> None:
         """The run ends while `request` is in service."""
@@ -89,4 +116,7 @@ class Ledger:
             steps=np.array(self.steps, dtype=np.int64)[request],
             start=np.array(self.start, dtype=np.float64)[request],
             finish=np.array(self.finish, dtype=np.float64)[request],
+            rejected=np.array(self.rejected, dtype=np.int64),
+            abandoned=np.array(self.abandoned, dtype=np.int64),
+            stopped_at=self.stopped_at,
         )

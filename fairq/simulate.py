@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import floor, inf, ulp
+from math import floor, inf, isnan, ulp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +12,12 @@ import pandas as pd
 
 from fairq.account import account
 from fairq.check import check_result
-from fairq.cost import Cost, StepTime, resolve_clock
+from fairq.cost import TOKEN_CLOCK, Cost, StepTime, resolve_clock
+from fairq.dispatch import Arrivals, check_dispatch
 from fairq.errors import InputError, RecordError, unknown_name
+from fairq.groups import WorkerGroup, per_worker, resolve_groups
 from fairq.policy import plan_policy
-from fairq.pool import Pool
+from fairq.pool import Limits, Pool
 from fairq.ranking import Ranking, order_keys
 from fairq.reshaping import prompt_model
 from fairq.schedule import Ledger, Schedule
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Result", "simulate"]
 
 _RECORDS = ("summary", "requests", "segments")
-MAX_WORKERS = 100_000
-MAX_BATCH = 1_000_000
 _LARGEST_MONEY = 1e100  # far below where floats end, so that no sum or difference does
 _LARGEST_SUM = 2**62  # integer sums of the account stay below this, so 64 bits hold them
 
@@ -41,7 +41,8 @@ class Result:
     Attributes:
         summary: counts, money, fairness, utilisation and quantiles, by name.
         schedule: the stays that the engine returned; None where ``record="summary"``.
-        workload, policy, options, alpha, workers, batch_size, clock, cost, until: what was run.
+        workload, policy, options, alpha, dispatch, cost, until, seed, replication: what was run.
+        groups: the workers, each group with its batch size and clock.
         guarded: whether the policy promises constraint (1).
         record: ``"summary"``, ``"requests"`` or ``"segments"``: which tables are kept.
     """
@@ -52,11 +53,12 @@ class Result:
     policy: str
     options: Mapping[str, Any]
     alpha: float | None
-    workers: int
-    batch_size: int
-    clock: StepTime
+    groups: tuple[WorkerGroup, ...]
+    dispatch: str
     cost: Cost
     until: float | None
+    seed: int
+    replication: int
     guarded: bool
     record: str
     _tables: Mapping[str, pd.DataFrame]
@@ -68,6 +70,31 @@ class Result:
             f"{self.summary['completed']} of {self.summary['arrived']} requests completed, "
             f"makespan {self.summary['makespan']:g})"
         )
+
+    @property
+    def workers(self) -> int:
+        """G, the workers of the pool."""
+        return sum(group.count for group in self.groups)
+
+    @property
+    def batch_size(self) -> int:
+        """B, the slots of a worker; of the largest, where they differ."""
+        return max(group.batch_size or 0 for group in self.groups)
+
+    @property
+    def clock(self) -> StepTime:
+        """The step time of the workers; of the first group, where they differ."""
+        return self.groups[0].clock or TOKEN_CLOCK
+
+    @property
+    def stopped_at(self) -> float:
+        """When a queue over `max_queued` ended the run; NaN where none did."""
+        return float(self.summary["stopped_at"])
+
+    @property
+    def horizon(self) -> float | None:
+        """When the run stopped: `until`, or earlier where the queue outgrew `max_queued`; None: all was served."""
+        return self.until if isnan(self.stopped_at) else self.stopped_at
 
     @property
     def prompt_chunk(self) -> int:
@@ -126,14 +153,18 @@ def simulate(
     policy: Any,
     *,
     alpha: float | None = None,
-    workers: int = 1,
-    batch_size: int,
+    workers: int | Sequence[WorkerGroup] = 1,
+    batch_size: int | None = None,
     dispatch: str = "central",
     clock: str | StepTime = "token",
     cost: Cost | None = None,
     until: float | None = None,
     record: str = "requests",
     seed: int = 0,
+    replication: int = 0,
+    queue_limit: int | None = None,
+    abandon_after: float | None = None,
+    max_queued: int | None = 1_000_000,
     **options: Any,
 ) -> Result:
     """Serve `workload` under `policy` and account for it.
@@ -142,15 +173,20 @@ def simulate(
         workload: requests with arrivals in the clock's unit of time.
         policy: a name (see ``fairq policies``), a class or an object with ``decide(view)``.
         alpha: fairness budget of constraint (1) in tokens, any real >= 0; its floor is what counts.
-        workers: G, workers of the pool.
+        workers: G, workers of the pool; or groups of them that differ.
         batch_size: B, requests that a worker runs at once.
-        dispatch: ``"central"``: one queue, from which all workers draw.
+        dispatch: ``"central"``: one queue, from which all workers draw; or how an arrival is sent to a
+            worker's own queue (see `fairq.dispatch.DISPATCHERS`).
         clock: ``"token"`` (a step is the unit of time), ``"cost"`` (c and tau of `cost`, read as
             seconds) or a `StepTime`.
         cost: money; None is the baseline of the paper's Section 5.2.
         until: stop then, in the clock's unit; None serves everything.
         record: tables to keep: ``"summary"`` none, ``"requests"`` that one, ``"segments"`` both.
-        seed: root of the random streams; no policy or dispatcher of this version draws from them.
+        seed, replication: which random stream a dispatcher draws from.
+        queue_limit: an arrival that finds this many requests waiting in the pool is rejected.
+        abandon_after: a request that waits longer than this, in the clock's unit, leaves unserved.
+        max_queued: the arrival that makes more than this many wait ends the run, which is then
+            unstable; None never does.  A backlog is never ended.
         options: the policy's own keywords, and ``size`` ("tokens" or "upper": what it is told).
 
     Raises:
@@ -165,47 +201,65 @@ def simulate(
     >>> result.check()
     """
     cost = _checked_cost(cost)
-    law = resolve_clock(clock, cost)
-    workers = whole_number("workers", workers, at_least=1, at_most=MAX_WORKERS)
-    plan = plan_policy(policy, alpha, options, workers)
-    batch_size = whole_number("batch_size", batch_size, at_least=1, at_most=MAX_BATCH)
-    whole_number("seed", seed, at_least=0)
-    _check_choices(workload, dispatch, clock, until, record)
-    _check_resolution(workload, law)
+    groups = resolve_groups(workers, batch_size, resolve_clock(clock, cost))
+    slots, laws = per_worker(groups)
+    plan = plan_policy(policy, alpha, options, len(slots))
+    seed = whole_number("seed", seed, at_least=0)
+    replication = whole_number("replication", replication, at_least=0)
+    _check_choices(workload, clock, record)
+    check_dispatch(dispatch, alpha)
+    limits = _limits(workload, until, queue_limit, abandon_after, max_queued)
+    for group in groups:
+        _check_resolution(workload, group.clock or TOKEN_CLOCK)
     _check_money(workload, cost)
     budget = None if alpha is None else floor(alpha)
     size = workload.upper if plan.size == "upper" else workload.tokens
-    ledger = Ledger(workload.tokens, workload.arrival)
+    by_arrival = order_keys("arrival", size, workload.arrival)
     pool = Pool(
         plan.agents,
         name=plan.name,
-        batch_size=batch_size,
-        law=law,
-        alpha=budget,
+        slots=slots,
+        laws=laws,
         ranking=Ranking(plan.order, size, workload.arrival),
-        by_arrival=order_keys("arrival", size, workload.arrival).tolist(),
-        ledger=ledger,
-        until=inf if until is None else until,
+        dispatch=dispatch,
+        arrivals=Arrivals(size, by_arrival, budget, seed, replication),
+        ledger=Ledger(workload.tokens, workload.arrival),
+        limits=limits,
     )
     schedule = pool.run()
-    books = account(
-        schedule,
-        workload,
-        workers=workers,
-        batch_size=batch_size,
-        clock=law,
-        cost=cost,
-        alpha=budget,
-        until=until,
-    )
+    stopped = not isnan(schedule.stopped_at)
+    horizon = schedule.stopped_at if stopped else until
+    books = account(schedule, workload, groups=groups, cost=cost, alpha=budget, until=horizon)
     tables = {"requests": books.requests, "segments": books.segments}
     kept = {name: tables[name] for name in _RECORDS[1 : _RECORDS.index(record) + 1]}
     books.summary.attrs["prompt_chunk"] = workload.prompt_chunk
     return Result(
         summary=books.summary, schedule=schedule if kept else None, workload=workload, policy=plan.name,
-        options=dict(options), alpha=alpha, workers=workers, batch_size=batch_size, clock=law, cost=cost,
-        until=until, guarded=plan.guarded, record=record, _tables=kept,
+        options=dict(options), alpha=alpha, groups=groups, dispatch=dispatch, cost=cost, until=until,
+        seed=seed, replication=replication, guarded=plan.guarded, record=record, _tables=kept,
     )  # fmt: skip
+
+
+def _limits(
+    workload: Workload,
+    until: float | None,
+    queue_limit: int | None,
+    abandon_after: float | None,
+    max_queued: int | None,
+) -> Limits:
+    """What ends waits and the run early, checked; a backlog's queue is no sign of overload."""
+    arrival = workload.arrival
+    backlog = len(arrival) == 0 or arrival.min() == arrival.max()
+    return Limits(
+        until=inf if until is None else finite_number("until", until, at_least=0),
+        queue_limit=inf if queue_limit is None else whole_number("queue_limit", queue_limit, at_least=1),
+        abandon_after=inf
+        if abandon_after is None
+        else finite_number("abandon_after", abandon_after, at_least=0),
+        max_queued=inf
+        if max_queued is None or whole_number("max_queued", max_queued, at_least=1) and backlog
+        else max_queued,
+    )
 
 
 def _checked_cost(cost: Cost | None) -> Cost:
@@ -216,17 +270,11 @@ def _checked_cost(cost: Cost | None) -> Cost:
     return cost
 
 
-def _check_choices(
-    workload: Workload, dispatch: str, clock: str | StepTime, until: float | None, record: str
-) -> None:
+def _check_choices(workload: Workload, clock: str | StepTime, record: str) -> None:
     if not isinstance(workload, Workload):
         raise InputError(f"workload is {type(workload).__name__}: it must be a fairq.Workload")
-    if not isinstance(dispatch, str) or dispatch != "central":
-        raise unknown_name("dispatch", dispatch, ["central"])
     if not isinstance(record, str) or record not in _RECORDS:
         raise unknown_name("record", record, _RECORDS)
-    if until is not None:
-        finite_number("until", until, at_least=0)
     if isinstance(clock, str) and clock == "token" and workload.time_unit == "s":
         raise InputError(
             "the workload's arrivals are in seconds, but clock is 'token': give a clock in seconds ('cost' "

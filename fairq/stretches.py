@@ -7,6 +7,7 @@ which some stay begins or ends; a stretch runs from one point to the next with t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,32 @@ __all__ = ["Stretches", "find_stretches"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+
+class Laws:
+    """The step times of a pool; most have one for all."""
+
+    def __init__(self, laws: Sequence[StepTime]) -> None:
+        self._same = laws[0] if len(set(laws)) == 1 else None
+        self._table = np.array([[law.c, law.b, law.tau] for law in laws] if self._same is None else [])
+
+    def of(self, worker: Ints) -> StepTime | LawColumns:
+        """The step time of each of `worker`: one for all, or coefficients as arrays."""
+        return self._same or LawColumns(*self._table[worker].T)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LawColumns:
+    """Coefficients of step times, an entry a stretch."""
+
+    c: Floats
+    b: Floats
+    tau: Floats
+
+    def of(self, steps: Ints, requests: Ints, footprint: Ints) -> Floats:
+        """As `StepTime.of`, in the same order."""
+        elapsed: Floats = self.c * steps + self.b * requests + self.tau * footprint
+        return elapsed
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -36,7 +63,7 @@ class Stretches:
         starts: sum of the starts (axis) in the batch.
         base: the time at which the worker last began to run after an idle gap.
         count, requests, footprint: N, K1 and K2 since then at the beginning of the stretch.
-        law: the clock.
+        laws: the step times, by worker.
     """
 
     stays: Ints
@@ -54,7 +81,7 @@ class Stretches:
     count: Ints
     requests: Ints
     footprint: Ints
-    law: StepTime
+    laws: Laws
 
     @property
     def largest(self) -> Ints:
@@ -91,22 +118,23 @@ class Stretches:
     def _time(self, index: Ints, steps: Ints) -> Floats:
         batch = self.batch[index]
         footprint = self.footprint[index] + max_feature(steps, batch, self.largest[index])
-        elapsed = self.law.of(self.count[index] + steps, self.requests[index] + steps * batch, footprint)
+        law = self.laws.of(self.worker[index])
+        elapsed = law.of(self.count[index] + steps, self.requests[index] + steps * batch, footprint)
         times: Floats = self.base[index] + elapsed
         return times
 
 
-def find_stretches(schedule: Schedule, workers: int, law: StepTime) -> Stretches:
-    """Cut `schedule` into constant stretches.
+def find_stretches(schedule: Schedule, laws: Sequence[StepTime]) -> Stretches:
+    """Cut `schedule` into constant stretches; `laws` are the step times of the pool, by worker.
 
     >>> ids, zero = np.arange(2), np.zeros(2, dtype=np.int64)
     >>> tokens, finish = np.array([3, 1]), np.array([3.0, 1.0])
     >>> plan = Schedule(ids, zero, zero, tokens, np.zeros(2), finish)
-    >>> cut = find_stretches(plan, 1, StepTime(c=1.0))
+    >>> cut = find_stretches(plan, [StepTime(c=1.0)])
     >>> cut.batch.tolist(), cut.steps.tolist(), cut.end_times().tolist()
     ([2, 1], [1, 2], [1.0, 3.0])
     """
-    origin, begin, end = _axis(schedule, workers)
+    origin, begin, end = _axis(schedule, len(laws))
     order = np.lexsort((end, begin))
     order = order[end[order] > begin[order]]  # a stay that the end of the run cut before its first step
     stays, begin, end = order, begin[order], end[order]
@@ -129,7 +157,7 @@ def find_stretches(schedule: Schedule, workers: int, law: StepTime) -> Stretches
         stays=stays, begin=begin, end=end, origin=origin, first=first, steps=steps,
         worker=worker, batch=batch, oldest=oldest, newest=_newest(begin, end, first, begun), starts=starts,
         base=base, count=_since_opening(opening, steps), requests=_since_opening(opening, steps * batch),
-        footprint=_since_opening(opening, footprint), law=law,
+        footprint=_since_opening(opening, footprint), laws=Laws(laws),
     )  # fmt: skip
 
 

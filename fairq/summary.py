@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairq.cost import Cost
+from fairq.groups import WorkerGroup
 from fairq.stretches import Stretches
 
 __all__ = ["LATENCIES", "QUANTILES", "summarise"]
@@ -22,11 +24,11 @@ def summarise(
     segments: pd.DataFrame,
     stretches: Stretches,
     *,
-    workers: int,
-    batch_size: int,
+    groups: Sequence[WorkerGroup],
     cost: Cost,
     alpha: int | None,
     until: float | None,
+    stopped_at: float,
     billed: NDArray[np.int64],
 ) -> pd.Series:
     """The summary's names and values, in the order of the documentation.
@@ -35,9 +37,11 @@ def summarise(
     prompts are taken in chunks.  Whole numbers stay whole; a mean of nothing is NaN.
     """
     makespan = _makespan(requests, until)
+    workers = sum(group.count for group in groups)
+    slots = sum(group.count * (group.batch_size or 0) for group in groups)
     tokens = int(requests["progress"].sum())
     completed = requests["completed"].to_numpy()
-    parts: dict[str, Any] = _counts(requests, until)
+    parts: dict[str, Any] = _counts(requests)
     parts |= {"tokens": tokens, "makespan": makespan, "busy_steps": int(stretches.steps.sum())}
     parts["throughput"] = _ratio(int(billed.sum()), makespan)
     parts["revenue"] = cost.price * int(billed[completed].sum())
@@ -46,26 +50,23 @@ def summarise(
     parts["profit"] = parts["revenue"] - parts["cost"] - np.nan_to_num(parts["cost_workers"])
     parts |= {"externality": externality} | _fairness(stretches, alpha)
     duration = (segments["end"] - segments["start"]).to_numpy()
-    slots = float((duration * segments["batch"].to_numpy()).sum())
-    parts["utilisation"] = _ratio(slots, workers * batch_size * makespan)
+    used = float((duration * segments["batch"].to_numpy()).sum())
+    parts["utilisation"] = _ratio(used, slots * makespan)
     parts["busy_fraction"] = _ratio(float(duration.sum()), workers * makespan)
     for metric in LATENCIES:
         parts |= _latency(metric, requests[metric].to_numpy())
     one_token = completed & np.isnan(requests["tpot"].to_numpy())
     parts["tpot_undefined"] = int(one_token.sum())
+    parts["stopped_at"] = stopped_at
     return pd.Series(parts, dtype=object, name="summary")
 
 
-def _counts(requests: pd.DataFrame, until: float | None) -> dict[str, Any]:
-    arrived = len(requests) if until is None else int((requests["arrival"].to_numpy() <= until).sum())
-    completed = int(requests["completed"].to_numpy().sum())
-    started = int((requests["worker"].to_numpy() >= 0).sum())
-    return {
-        "arrived": arrived,
-        "completed": completed,
-        "running_end": started - completed,
-        "queued_end": arrived - started,
-    }
+def _counts(requests: pd.DataFrame) -> dict[str, Any]:
+    counts = requests["outcome"].value_counts()
+    ends = {"completed": "completed", "running_end": "running", "queued_end": "queued"}
+    ends |= {"rejected": "rejected", "abandoned": "abandoned"}
+    parts = {name: int(counts[outcome]) for name, outcome in ends.items()}
+    return {"arrived": sum(parts.values()), **parts}
 
 
 def _makespan(requests: pd.DataFrame, until: float | None) -> float:

@@ -61,7 +61,20 @@ class Alarm(Event):
 
 
 class Calendar(Environment):
-    """A SimPy environment that rings alarms at absolute times and closes each instant."""
+    """A SimPy environment that rings alarms at absolute times and closes each instant.
+
+    Attributes:
+        end: nothing later than this time happens.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.end = inf
+
+    def start_processes(self) -> None:
+        """Let every process come to its first wait."""
+        while self._queue and self._queue[0][0] <= self._now and not isinstance(self._queue[0][3], Alarm):
+            super().step()
 
     def enter(self, alarm: Alarm, time: float) -> int:
         """Put `alarm` on the calendar at `time`; the number returned tells this entry from older ones."""
@@ -80,7 +93,7 @@ class Calendar(Environment):
             self._now = time
             event.ring()
 
-    def _next_time(self) -> float:
+    def next_time(self) -> float:
         """When the next event that still counts happens; entries that were moved away are dropped."""
         queue = self._queue
         while queue:
@@ -91,16 +104,16 @@ class Calendar(Environment):
                 return time
         return inf
 
-    def run_instants(self, close: Callable[[], None], until: float = inf) -> None:
-        """Process every event up to and including `until`; call `close` at the end of each instant."""
+    def run_instants(self, close: Callable[[], None]) -> None:
+        """Process every event up to and including `end`; call `close` at the end of each instant."""
         opened = False
         while True:
-            upcoming = self._next_time()
+            upcoming = self.next_time()
             if opened and upcoming > self._now:
                 opened = False
                 close()
                 continue
-            if upcoming > until or upcoming == inf:
+            if upcoming > self.end or upcoming == inf:
                 return
             self.step()
             opened = True

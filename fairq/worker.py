@@ -31,11 +31,12 @@ class Worker:
         steps: steps run since the beginning of the run.
         running: request id -> the step count at which it was admitted, in order of admission.
         reserved: ids kept for this worker (the values mean nothing; a dict keeps their order).
+        base: when it last began to run after an idle gap.
     """
 
     __slots__ = (
-        "_base", "_finishes", "_flat", "_k1", "_k2", "_left_at", "_n", "_starts", "alarm", "alpha",
-        "arrival", "batch_size", "calendar", "completed", "index", "law", "ledger", "queue", "reserved",
+        "_finishes", "_flat", "_k1", "_k2", "_left_at", "_n", "_starts", "alarm", "alpha",
+        "abandoned", "arrival", "base", "batch_size", "calendar", "completed", "index", "law", "ledger", "queue", "reserved",
         "running", "steps", "tokens",
     )  # fmt: skip
 
@@ -63,11 +64,12 @@ class Worker:
         self.running: dict[int, int] = {}
         self.reserved: dict[int, None] = {}
         self.completed: list[int] = []  # since the policy was last asked
+        self.abandoned: list[int] = []  # from its reserve, since the policy was last asked
         self.alarm = Alarm(calendar)
         self._finishes: list[tuple[int, int]] = []  # heap of (step count at completion, request)
         self._starts: deque[tuple[int, int]] = deque()  # (step count at admission, request), some completed
         self._flat = law.is_constant  # then K1 and K2 need not be counted for the clock
-        self._base = nan
+        self.base = nan
         self._left_at = nan  # the boundary at which the batch last became empty
         self._n = self._k1 = self._k2 = 0
 
@@ -82,12 +84,17 @@ class Worker:
         """Let `request` join the batch at the boundary at which the worker stands."""
         now = self.calendar.now
         if not self.running and now != self._left_at:  # after an idle gap the clock begins anew
-            self._base = now
+            self.base = now
             self._n = self._k1 = self._k2 = 0
         self.running[request] = self.steps
         self._starts.append((self.steps, request))
         heappush(self._finishes, (self.steps + self.tokens[request], request))
         self.ledger.enter(request, self.index, self.steps, now)
+
+    def abandon(self, request: int) -> None:
+        """`request`, kept for this worker, has waited for as long as it will."""
+        del self.reserved[request]
+        self.abandoned.append(request)
 
     def max_progress(self) -> int:
         """The largest progress in the batch in tokens; 0 for an empty batch."""
@@ -95,18 +102,26 @@ class Worker:
             return 0
         return self.steps - self._oldest()
 
+    def progress_sum(self) -> int:
+        """The progress of the batch in tokens, summed, at the last boundary counted."""
+        return len(self.running) * self.steps - sum(self.running.values())
+
+    def counts(self) -> tuple[int, int, int]:
+        """N, K1 and K2 since `base`; the latter two stay 0 where the clock does not need them."""
+        return self._n, self._k1, self._k2
+
     def catch_up(self, now: float) -> None:
         """Bring the step count up to `now`, a boundary of this worker (or a time at which it idles)."""
         if self.running:
             self._advance(self._steps_by(now))
 
     def boundary_from(self, time: float) -> float:
-        """This running worker's first boundary at or after `time`, which is not before its last one."""
+        """This running worker's first boundary at or after `time`, or the last one counted if that is later."""
         if not self._flat:
             whole = self._steps_by(time)
             reached = self._time_after(whole)
             return reached if reached >= time else self._time_after(whole + 1)
-        base, c = self._base, self.law.c  # as below, spelt out: this is asked for every worker and arrival
+        base, c = self.base, self.law.c  # as below, spelt out: this is asked often
         whole = self.law.steps_within(time - base, 1, 1)
         while base + c * whole < time:
             whole += 1
@@ -175,11 +190,11 @@ class Worker:
     def _time_after(self, steps: int) -> float:
         """The boundary `steps` from the last one counted, the batch unchanged."""
         if self._flat:
-            return self._base + self.law.c * (self._n + steps)
+            return self.base + self.law.c * (self._n + steps)
         batch = len(self.running)
         k2 = self._k2 + max_feature(steps, batch, self.steps - self._oldest() + 1)
         elapsed: float = self.law.of(self._n + steps, self._k1 + steps * batch, k2)
-        return self._base + elapsed
+        return self.base + elapsed
 
     def _steps_by(self, time: float) -> int:
         """Whole steps finished by `time`, at most up to the next completion.
