@@ -112,7 +112,7 @@ class Comparison:
         return [self._bound(tokens, least) for tokens in self._tokens]
 
     def _bound(self, tokens: np.ndarray, alpha: float) -> float:
-        batch_size = self.study.scenario.pool.batch_size
+        batch_size = self.study.scenario.pool.slots
         return float(makespan_lower_bound(tokens, batch_size, min(alpha, float(tokens.max()))).value)
 
     def mean(self, row: Row, metric: str) -> Interval:

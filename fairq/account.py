@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -122,9 +123,11 @@ def requests_table(
 OUTCOMES = ("completed", "running", "queued", "rejected", "abandoned", "unreleased")
 """What has become of a request by the end of a run."""
 
+_OUTCOME = pd.CategoricalDtype(list(OUTCOMES))
 
-def outcomes(schedule: Schedule, workload: Workload, until: float | None) -> pd.Categorical:
-    """What has become of each request, by request id."""
+
+def outcomes(schedule: Schedule, workload: Workload, until: float | None) -> Any:
+    """What has become of each request, by request id: a Categorical of `OUTCOMES`."""
     codes = np.full(len(workload), OUTCOMES.index("queued"), dtype=np.int8)
     if until is not None:
         codes[workload.arrival > until] = OUTCOMES.index("unreleased")
@@ -132,7 +135,7 @@ def outcomes(schedule: Schedule, workload: Workload, until: float | None) -> pd.
     codes[schedule.request[~np.isnan(schedule.finish)]] = OUTCOMES.index("completed")
     codes[schedule.rejected] = OUTCOMES.index("rejected")
     codes[schedule.abandoned] = OUTCOMES.index("abandoned")
-    return pd.Categorical.from_codes(codes.tolist(), categories=list(OUTCOMES))
+    return pd.Categorical.from_codes(codes, dtype=_OUTCOME)
 
 
 def _first_tokens(schedule: Schedule, workload: Workload, stretches: Stretches) -> Floats:

@@ -39,12 +39,9 @@ def check_result(result: Result) -> None:
     _release(table)
     _stays(result, table)
     started = table[table["worker"] >= 0]
-    schedule = Schedule(
-        *(
-            started[name].to_numpy()
-            for name in ("request", "worker", "start_step", "progress", "start", "finish")
-        )
-    )
+    names = ("request", "worker", "start_step", "progress", "start", "finish")
+    request, worker, start_step, progress, start, finish = (started[name].to_numpy() for name in names)
+    schedule = Schedule(request, worker, start_step, progress, start, finish)
     stretches = find_stretches(schedule, per_worker(result.groups)[1])
     _capacity(result, stretches)
     _contiguity(started, stretches)

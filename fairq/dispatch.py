@@ -214,7 +214,9 @@ class LeastWork(Dispatcher):
         """When the boundary `steps` after each worker's last event is, to the last bit."""
         (c, b, tau), (n, k1, k2) = self._law, self._sums
         footprint = k2 + max_feature(steps, self._batch, self._largest)
-        ends: NDArray[np.float64] = self._base + (c * (n + steps) + b * (k1 + steps * self._batch) + tau * footprint)
+        ends: NDArray[np.float64] = self._base + (
+            c * (n + steps) + b * (k1 + steps * self._batch) + tau * footprint
+        )
         return ends
 
     def joined(self, request: int, index: int) -> None:

@@ -21,7 +21,7 @@ def setting(study: Study) -> str:
     quoted from the report can be traced.
     """
     scenario, unit = study.scenario, time_unit(study.scenario.clock)
-    workers, runs = scenario.pool.workers, scenario.replications
+    workers, runs = scenario.pool.count, scenario.replications
     arrived = study.runs.groupby("replication")["arrived"].first()
     clock = "a step is the unit of time" if unit == "steps" else "time in seconds"
     trace = scenario.trace_path()
@@ -29,7 +29,7 @@ def setting(study: Study) -> str:
     return (
         f"{number_text(float(arrived.mean()))} requests{source}"
         f"{' on average' if arrived.nunique() > 1 else ''} "
-        f"on {_count(workers, 'worker')} with batches of at most {scenario.pool.batch_size}, "
+        f"on {_count(workers, 'worker')} with batches of at most {scenario.pool.slots}, "
         f"{_count(runs, 'replication')} (seed {scenario.seed}), {clock}."
     )
 

@@ -143,9 +143,9 @@ class Pool:
         while True:
             yield self._deadline
 
-    def _closed(self, worker: Worker) -> None:
-        """A worker has closed a boundary with completions."""
-        for request in worker.completed:
+    def _closed(self, worker: Worker, done: list[int]) -> None:
+        """A worker has closed a boundary at which requests are done."""
+        for request in done:
             self._front.gone(request, worker.index)
         self._touched.add(worker.index)
 
@@ -159,7 +159,7 @@ class Pool:
             self._arrive(order[self._released])
 
     def _arrive(self, request: int) -> float:
-        """`request` is rejected or joins a queue; when somebody is to be asked because of it (inf: nobody)."""
+        """`request` is rejected or joins a queue; when somebody is due because of it (infinity: never)."""
         limits, ledger = self._limits, self._ledger
         waiting = self._released - self._lost - ledger.entered
         self._released += 1
@@ -191,8 +191,9 @@ class Pool:
 
     def _deadline_after(self, request: int) -> float:
         """The first deadline of who waits, `request` being the last who came."""
-        if self._limits.abandon_after < inf and self._deadline.time == inf and request not in self._ledger.lost:
-            self._deadline.set(self._ledger.arrival[request] + self._limits.abandon_after)
+        patience = self._limits.abandon_after
+        if patience < inf and self._deadline.time == inf and request not in self._ledger.lost:
+            self._deadline.set(self._ledger.arrival[request] + patience)
         return self._deadline.time
 
     def _settle(self) -> None:

@@ -25,6 +25,7 @@ from pydantic import (
 from fairq.acceptance import BucketedLinear
 from fairq.cost import StepTime
 from fairq.demand import potential_requests
+from fairq.dispatch import check_dispatch
 from fairq.errors import InputError
 from fairq.fields import POSITIVE, Amount, Part, Seed, as_tuple, explain, inside, one_of
 from fairq.generation import Draw
@@ -102,6 +103,13 @@ class Scenario(Part):
     @model_validator(mode="after")
     def _has_an_end(self) -> Scenario:
         inside(self.workload.check_end, self.until)
+        return self
+
+    @model_validator(mode="after")
+    def _classes_have_a_width(self) -> Scenario:
+        for policy in self.policies:
+            for _, parameters in policy.arms():
+                inside(check_dispatch, self.pool.dispatch, parameters.get("alpha"))
         return self
 
     @classmethod
@@ -215,14 +223,14 @@ class Scenario(Part):
     def step_time(self) -> str | StepTime:
         """The clock as `fairq.simulate` takes it: a name or a `StepTime`."""
         clock = self.clock
-        return clock if isinstance(clock, str) else StepTime(clock.c, clock.b, clock.tau)
+        return clock if isinstance(clock, str) else clock.step_time()
 
     def simulate(self, cell: Cell, replication: int, workload: Workload | None = None) -> Result:
         """Run one cell on one replication's requests (`workload`, if they are drawn already)."""
         return simulate(
             self.draw(replication) if workload is None else workload,
             cell.policy,
-            workers=self.pool.workers,
+            workers=self.pool.groups(),
             batch_size=self.pool.batch_size,
             dispatch=self.pool.dispatch,
             clock=self.step_time(),
@@ -230,5 +238,9 @@ class Scenario(Part):
             until=self.until,
             record=self.record,
             seed=self.seed,
+            replication=replication,
+            queue_limit=self.pool.queue_limit,
+            abandon_after=self.pool.patience,
+            max_queued=self.pool.max_queued,
             **cell.parameters,
         )

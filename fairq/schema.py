@@ -11,19 +11,20 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, fie
 from pydantic_core import PydanticCustomError
 
 from fairq.cost import Cost, StepTime
+from fairq.dispatch import check_dispatch
 from fairq.errors import InputError
-from fairq.fields import POSITIVE, Amount, Part, as_tuple, inside
+from fairq.fields import POSITIVE, Amount, Count, Part, as_tuple, inside
+from fairq.groups import MAX_BATCH, MAX_WORKERS, WorkerGroup
 from fairq.policy import check_policy
 
 __all__ = [
     "Arm",
     "ClockLaw",
+    "Group",
     "Money",
     "Pool",
     "table_or_name",
 ]
-
-_DISPATCHERS = ("round-robin", "random", "power-of-two", "jsq", "least-work", "length-class")  # to come
 
 
 def _scalar_or_list(value: Any) -> str:
@@ -47,31 +48,94 @@ class ClockLaw(Part):
 
     @model_validator(mode="after")
     def _time_passes(self) -> ClockLaw:
-        StepTime(self.c, self.b, self.tau)
+        self.step_time()
         return self
+
+    def step_time(self) -> StepTime:
+        """The same as a `fairq.StepTime`."""
+        return StepTime(self.c, self.b, self.tau)
+
+
+class Group(Part):
+    """Some workers that are alike."""
+
+    count: Annotated[int, Field(ge=1, le=MAX_WORKERS), POSITIVE] = Field(description="How many.")
+    batch_size: Annotated[int, Field(ge=1, le=MAX_BATCH), POSITIVE] | None = Field(
+        default=None, description="Most requests that each runs in lockstep; without it, the pool's."
+    )
+    clock: ClockLaw | None = Field(default=None, description="Time of a step; without it, the scenario's.")
+
+    def group(self) -> WorkerGroup:
+        """The same as a `fairq.WorkerGroup`."""
+        law = self.clock
+        return WorkerGroup(self.count, self.batch_size, None if law is None else law.step_time())
 
 
 class Pool(Part):
     """The workers and how requests reach them."""
 
-    workers: Annotated[int, Field(ge=1, le=100_000), POSITIVE] = Field(
-        default=1, description="Number of workers (GPUs)."
+    workers: Annotated[
+        Annotated[int, Field(ge=1, le=MAX_WORKERS), POSITIVE, Tag("<one>")]
+        | Annotated[tuple[Group, ...], Field(min_length=1), BeforeValidator(as_tuple), Tag("<list>")],
+        Discriminator(_scalar_or_list),
+    ] = Field(
+        default=1,
+        description="Number of workers (GPUs); or groups that differ, as [{ count = 4, batch_size = 32 }].",
     )
-    batch_size: Annotated[int, Field(ge=1, le=1_000_000), POSITIVE] = Field(
-        description="Most requests that a worker runs in lockstep, B."
+    batch_size: Annotated[int, Field(ge=1, le=MAX_BATCH), POSITIVE] | None = Field(
+        default=None, description="Most requests that a worker runs in lockstep, B."
     )
-    dispatch: Literal["central"] = Field(
-        default="central", description="One queue, from which every worker draws."
+    dispatch: Literal[
+        "central", "round-robin", "random", "power-of-two", "jsq", "least-work", "length-class"
+    ] = Field(
+        default="central",
+        description="'central': one queue, from which every worker draws; else how an arrival is sent to a "
+        "worker's own queue.",
+    )
+    queue_limit: Count | None = Field(
+        default=None, description="A request that finds this many waiting in the pool is rejected."
+    )
+    patience: Amount | None = Field(
+        default=None, description="A request that waits longer abandons, in the clock's unit of time."
+    )
+    max_queued: Count = Field(
+        default=1_000_000,
+        description="The arrival that makes more than this many wait ends the run, as unstable.",
     )
 
     @field_validator("dispatch", mode="before")
     @classmethod
-    def _known_here(cls, value: Any) -> Any:
-        if value in _DISPATCHERS:
-            raise PydanticCustomError(
-                "fairq_allowed", "{allowed}", {"allowed": "'central', the only one that this version knows"}
-            )
+    def _known_dispatcher(cls, value: Any) -> Any:
+        inside(check_dispatch, value, 0.0)
         return value
+
+    @model_validator(mode="after")
+    def _somebody_says_how_many(self) -> Pool:
+        if self.batch_size is None and (
+            isinstance(self.workers, int) or any(group.batch_size is None for group in self.workers)
+        ):
+            raise PydanticCustomError(
+                "fairq_inside", "{text}", {"text": "batch_size is missing: it must be a whole number >= 1"}
+            )
+        return self
+
+    @property
+    def count(self) -> int:
+        """G, the workers of the pool."""
+        groups = self.workers
+        return groups if isinstance(groups, int) else sum(group.count for group in groups)
+
+    @property
+    def slots(self) -> int:
+        """B, the slots of a worker; of the largest, where they differ."""
+        groups = self.workers
+        own = [] if isinstance(groups, int) else [group.batch_size or 0 for group in groups]
+        return max([self.batch_size or 0, *own])
+
+    def groups(self) -> int | tuple[WorkerGroup, ...]:
+        """The workers as `fairq.simulate` takes them."""
+        groups = self.workers
+        return groups if isinstance(groups, int) else tuple(group.group() for group in groups)
 
 
 class Money(Part):

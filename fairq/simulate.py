@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf, isnan, ulp
 from typing import TYPE_CHECKING, Any
@@ -93,7 +93,7 @@ class Result:
 
     @property
     def horizon(self) -> float | None:
-        """When the run stopped: `until`, or earlier where the queue outgrew `max_queued`; None: all was served."""
+        """When the run stopped: `until`, or sooner where the queue outgrew its limit; None: never."""
         return self.until if isnan(self.stopped_at) else self.stopped_at
 
     @property
@@ -249,17 +249,18 @@ def _limits(
 ) -> Limits:
     """What ends waits and the run early, checked; a backlog's queue is no sign of overload."""
     arrival = workload.arrival
+    longest = _or_never(whole_number, "max_queued", max_queued, 1)
     backlog = len(arrival) == 0 or arrival.min() == arrival.max()
     return Limits(
-        until=inf if until is None else finite_number("until", until, at_least=0),
-        queue_limit=inf if queue_limit is None else whole_number("queue_limit", queue_limit, at_least=1),
-        abandon_after=inf
-        if abandon_after is None
-        else finite_number("abandon_after", abandon_after, at_least=0),
-        max_queued=inf
-        if max_queued is None or whole_number("max_queued", max_queued, at_least=1) and backlog
-        else max_queued,
+        until=_or_never(finite_number, "until", until, 0),
+        queue_limit=_or_never(whole_number, "queue_limit", queue_limit, 1),
+        abandon_after=_or_never(finite_number, "abandon_after", abandon_after, 0),
+        max_queued=inf if backlog else longest,
     )
+
+
+def _or_never(check: Callable[..., float], name: str, value: float | None, at_least: int) -> float:
+    return inf if value is None else check(name, value, at_least=at_least)
 
 
 def _checked_cost(cost: Cost | None) -> Cost:

@@ -35,9 +35,9 @@ class Worker:
     """
 
     __slots__ = (
-        "_finishes", "_flat", "_k1", "_k2", "_left_at", "_n", "_starts", "alarm", "alpha",
-        "abandoned", "arrival", "base", "batch_size", "calendar", "completed", "index", "law", "ledger", "queue", "reserved",
-        "running", "steps", "tokens",
+        "_finishes", "_flat", "_k1", "_k2", "_left_at", "_n", "_starts", "abandoned", "alarm", "alpha",
+        "arrival", "base", "batch_size", "calendar", "completed", "index", "law", "ledger", "queue",
+        "reserved", "running", "steps", "tokens",
     )  # fmt: skip
 
     def __init__(
@@ -73,12 +73,11 @@ class Worker:
         self._left_at = nan  # the boundary at which the batch last became empty
         self._n = self._k1 = self._k2 = 0
 
-    def run(self, closed: Callable[[Worker], None]) -> Generator[Any, Any, None]:
-        """The worker's process: at each completion, close the boundary and say so."""
+    def run(self, closed: Callable[[Worker, list[int]], None]) -> Generator[Any, Any, None]:
+        """The worker's process: at each completion, close the boundary and say who is done."""
         while True:
             yield self.alarm
-            self._complete()
-            closed(self)
+            closed(self, self._complete())
 
     def admit(self, request: int) -> None:
         """Let `request` join the batch at the boundary at which the worker stands."""
@@ -116,7 +115,7 @@ class Worker:
             self._advance(self._steps_by(now))
 
     def boundary_from(self, time: float) -> float:
-        """This running worker's first boundary at or after `time`, or the last one counted if that is later."""
+        """This running worker's first boundary at or after `time`, or the last one counted if later."""
         if not self._flat:
             whole = self._steps_by(time)
             reached = self._time_after(whole)
@@ -154,18 +153,21 @@ class Worker:
         for request, start in self.running.items():
             self.ledger.interrupt(request, self.steps - start)
 
-    def _complete(self) -> None:
+    def _complete(self) -> list[int]:
+        """Who is done at this boundary."""
         self._advance(self._to_completion())
         now = self.calendar.now
-        finishes = self._finishes
+        finishes, done = self._finishes, []
         while finishes and finishes[0][0] == self.steps:
             request = heappop(finishes)[1]
             del self.running[request]
-            self.completed.append(request)
+            done.append(request)
             self.ledger.leave(request, now)
+        self.completed += done
         if not self.running:
             self._starts.clear()
             self._left_at = now
+        return done
 
     def _to_completion(self) -> int:
         return self._finishes[0][0] - self.steps

@@ -68,7 +68,7 @@ def test_a_lost_request_is_found(result):
 def test_a_batch_over_capacity_is_found():
     workload = fairq.Workload.from_arrays(tokens=[4, 4, 4])
     result = fairq.simulate(workload, "fcfs", batch_size=3)
-    object.__setattr__(result, "batch_size", 2)
+    object.__setattr__(result, "groups", (fairq.WorkerGroup(1, 2, result.clock),))
     with pytest.raises(fairq.CheckError, match="capacity"):
         result.check()
 

@@ -227,7 +227,7 @@ def test_every_setting_reaches_the_run():
 REFUSED = [
     (
         "pool.worker=3",
-        "unknown field 'pool.worker': did you mean 'workers'? Known: batch_size, dispatch, workers",
+        "unknown field 'pool.worker': did you mean 'workers'? Known: batch_size, dispatch, max_queued",
     ),
     ("sed=3", "unknown field 'sed': did you mean 'seed'?"),
     ("workload.arrivals.path=x", "unknown field 'workload.arrivals.path': known: kind"),
@@ -241,12 +241,15 @@ REFUSED = [
     ("pool.workers=0", "pool.workers is 0: it must be a whole number >= 1"),
     ("pool.workers=1000000", "pool.workers is 1000000: it must be <= 100000"),
     ("pool.batch_size='50'", "pool.batch_size is '50': it must be a whole number >= 1"),
-    (
-        "pool.dispatch=jsq",
-        "pool.dispatch is 'jsq': it must be 'central', the only one that this version knows",
-    ),
-    ("pool.dispatch=best", "pool.dispatch is 'best': it must be 'central'"),
-    ("pool.dispatch=[]", "pool.dispatch is []: it must be 'central'"),
+    ("pool.dispatch=jsk", "pool.dispatch: unknown dispatch 'jsk': did you mean 'jsq'?"),
+    ("pool.dispatch=[]", "pool.dispatch: unknown dispatch []"),
+    ("pool.workers=[]", "pool.workers is []: it must be a list of at least 1"),
+    ("pool.workers=[{ count = 0 }]", "pool.workers.0.count is 0: it must be a whole number >= 1"),
+    ("pool.workers=[{ count = 1, slots = 3 }]", "unknown field 'pool.workers.0.slots'"),
+    ("pool.queue_limit=0", "pool.queue_limit is 0: it must be a whole number >= 1"),
+    ("pool.patience=-1", "pool.patience is -1: it must be a finite number >= 0"),
+    ("pool.patience=nan", "pool.patience is nan: it must be a finite number >= 0"),
+    ("pool.max_queued=0", "pool.max_queued is 0: it must be a whole number >= 1"),
     ("clock=tokens", "clock is 'tokens': it must be 'token', 'cost' or a table { c, b, tau }"),
     ("clock=[]", "clock is []: it must be 'token', 'cost' or a table"),
     ("clock={ c = -1 }", "clock.c is -1: it must be a finite number >= 0"),
@@ -386,7 +389,7 @@ def test_the_schema_describes_every_field_and_gives_bounds_and_defaults():
     assert not [path for path, field in fields.items() if not field.get("description")]
     assert fields["replications"]["minimum"] == 1
     assert fields["replications"]["default"] == 1
-    assert fields["pool.workers"]["maximum"] == 100_000
+    assert fields["pool.workers.count"]["maximum"] == 100_000
     assert fields["cost.tau"]["default"] == 1e-6
     assert not [path for path, field in fields.items() if {"ge", "le"} & set(json.dumps(field).split('"'))]
     optional = {path for path in fields if "default" in fields[path]}
@@ -417,3 +420,32 @@ def test_a_workload_of_ones_own_can_be_run_in_a_cell():
     scenario = Scenario.load("table1")
     workload = Workload.from_arrays([12, 8, 2])
     assert scenario.simulate(scenario.cells()[1], 0, workload).summary["arrived"] == 3
+
+
+def test_length_classes_need_a_width_under_every_policy():
+    with pytest.raises(InputError, match=r"table1\.toml: dispatch 'length-class' needs alpha"):
+        Scenario.load("table1", ["pool.dispatch=length-class"])
+
+
+def test_workers_may_differ_and_each_limit_reaches_the_run():
+    scenario = Scenario.load(
+        "table1",
+        [
+            "pool.workers=[{ count = 1, batch_size = 8 }, { count = 2, clock = { c = 2 } }]",
+            "pool.queue_limit=100",
+            "pool.patience=900",
+            "pool.dispatch=jsq",
+            "replications=1",
+        ],
+    )
+    assert scenario.pool.count == 3
+    assert scenario.pool.slots == 50
+    result = scenario.simulate(scenario.cells()[0], 0)
+    result.check()
+    assert [(group.count, group.batch_size, group.clock.c) for group in result.groups] == [
+        (1, 8, 1),
+        (2, 50, 2),
+    ]
+    assert result.summary["rejected"] == result.summary["arrived"] - 100
+    assert result.summary["abandoned"] == 0 < result.summary["completed"]
+    assert result.dispatch == "jsq"
