@@ -6,6 +6,7 @@ from fairq.errors import CheckError, FairqError, InputError, PolicyError, ReadWa
 from fairq.groups import WorkerGroup
 from fairq.schedule import Schedule
 from fairq.simulate import Result, simulate
+from fairq.terms import Terms
 from fairq.workload import Workload
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Result",
     "Schedule",
     "StepTime",
+    "Terms",
     "View",
     "WorkerGroup",
     "Workload",

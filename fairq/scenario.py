@@ -24,11 +24,12 @@ from pydantic import (
 
 from fairq.acceptance import BucketedLinear
 from fairq.cost import StepTime
-from fairq.demand import potential_requests
+from fairq.demand import configured, period_of, potential_requests
 from fairq.dispatch import check_dispatch
 from fairq.errors import InputError
 from fairq.fields import POSITIVE, Amount, Part, Seed, as_tuple, explain, inside, one_of
 from fairq.generation import Draw
+from fairq.realised import realised
 from fairq.schema import Arm, ClockLaw, Money, Pool, table_or_name
 from fairq.servegen import dataset_beside
 from fairq.settings import find_scenario, override, read_toml
@@ -204,15 +205,16 @@ class Scenario(Part):
 
     def files(self) -> dict[str, tuple[str, Path]]:
         """Every file that the workload is read from, by dotted field: its path as given, and where it is."""
-        arrivals, tokens = self.workload.arrivals, self.workload.tokens
         found = {}
-        if isinstance(arrivals, (Trace, ServeGen)):
-            found["workload.arrivals.path"] = (arrivals.path, self._located(arrivals.path))
-        if isinstance(arrivals, ServeGen):
-            given = arrivals.dataset or dataset_beside(arrivals.path)
-            found["workload.arrivals.dataset"] = (str(given), self._located(str(given)))
-        if isinstance(tokens, LengthPool):
-            found["workload.tokens.path"] = (tokens.path, self._located(tokens.path))
+        for field, source in self.workload.sources():
+            arrivals, tokens = source.arrivals, source.tokens
+            if isinstance(arrivals, (Trace, ServeGen)):
+                found[f"{field}.arrivals.path"] = (arrivals.path, self._located(arrivals.path))
+            if isinstance(arrivals, ServeGen):
+                given = arrivals.dataset or dataset_beside(arrivals.path)
+                found[f"{field}.arrivals.dataset"] = (str(given), self._located(str(given)))
+            if isinstance(tokens, LengthPool):
+                found[f"{field}.tokens.path"] = (tokens.path, self._located(tokens.path))
         return found
 
     def _located(self, path: str) -> Path:
@@ -226,9 +228,13 @@ class Scenario(Part):
         return clock if isinstance(clock, str) else clock.step_time()
 
     def simulate(self, cell: Cell, replication: int, workload: Workload | None = None) -> Result:
-        """Run one cell on one replication's requests (`workload`, if they are drawn already)."""
-        return simulate(
-            self.draw(replication) if workload is None else workload,
+        """Run one cell on one replication's requests (`workload`, if they are drawn already).
+
+        The summary's `attrs` have the workload's ``"arrivals"``, as `drawn_figures` gives them.
+        """
+        workload = self.draw(replication) if workload is None else workload
+        result = simulate(
+            workload,
             cell.policy,
             workers=self.pool.groups(),
             batch_size=self.pool.batch_size,
@@ -244,3 +250,18 @@ class Scenario(Part):
             max_queued=self.pool.max_queued,
             **cell.parameters,
         )
+        result.summary.attrs["arrivals"] = self.drawn_figures(workload)
+        return result
+
+    def drawn_figures(self, workload: Workload) -> dict[str, Any]:
+        """The law of arrivals as asked for beside what was drawn, ready for JSON.
+
+        Keys: ``configured`` (`fairq.demand.configured`), ``realised`` (`fairq.realised.Realised`, after any
+        acceptance), and ``widened``, the share of the predictions that missed; None without any.
+        """
+        marks = workload.widened
+        return {
+            "configured": configured(self.workload),
+            "realised": realised(workload, period_of(self.workload)).to_dict(),
+            "widened": float(marks.mean()) if marks is not None and len(marks) else None,
+        }

@@ -166,6 +166,7 @@ def _is_finished(directory: Path, manifest: dict[str, Any], force: bool) -> bool
         raise InputError(f"{error}; nothing there is overwritten, name another directory") from None
     if force:
         return False
+    found = {name: value for name, value in found.items() if name != "arrivals"}  # what was drawn, no cause
     reasons = list(differences(found, manifest))
     reasons += [f"{name} is missing" for name in _FILES if not (directory / name).is_file()]
     if reasons:
@@ -229,6 +230,7 @@ def _write(directory: Path, scenario: Scenario, manifest: dict[str, Any], runs: 
     keys = ["cell", "policy", *_parameters(scenario.cells())]
     metrics = [name for name in runs.columns if name not in {"replication", *keys}]
     summary = summarise(runs, keys, metrics)
+    manifest = manifest | {"arrivals": scenario.drawn_figures(scenario.draw(0))}  # of the first replication
     text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
     (directory / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
     for name, table in (("runs.csv", runs), ("summary.csv", summary)):

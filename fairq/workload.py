@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fairq import reshaping
+from fairq import terms as terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairq.source import Source
+    from fairq.terms import Terms
 
 __all__ = ["Workload"]
 
@@ -44,6 +46,8 @@ class Workload:
         prompt_chunk: prompt tokens that one step processes; 1 is the paper's model (`chunk_prompt`).
         measured: what a trace says was measured, in seconds, by column; NaN where nothing was.
         source: how the file was read, None without one.
+        widened: where a prediction missed the truth, and its interval was widened to it; None without any.
+        terms: price and SLA of the requests of a label (`with_terms`).
 
     >>> w = Workload.from_arrays(tokens=[12, 8, 2], arrival=[0, 0.5, 0.5])
     >>> len(w), w.upper.tolist()
@@ -61,10 +65,13 @@ class Workload:
     prompt_chunk: int = 1
     measured: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     source: Source | None = None
+    widened: NDArray[np.bool_] | None = None
+    terms: Mapping[str, Terms] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for values in (*(getattr(self, name) for name in _ARRAYS), *self.measured.values()):
-            values.setflags(write=False)
+        for values in (*(getattr(self, name) for name in _ARRAYS), *self.measured.values(), self.widened):
+            if values is not None:
+                values.setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -100,7 +107,8 @@ class Workload:
         kept = {id(values): values[keep] for values in arrays.values()}  # what was one array stays one
         columns = {name: kept[id(values)] for name, values in arrays.items()}
         measured = {name: values[keep] for name, values in self.measured.items()}
-        return replace(self, **columns, measured=measured)
+        widened = None if self.widened is None else self.widened[keep]
+        return replace(self, **columns, measured=measured, widened=widened)
 
     @classmethod
     def empty(cls, time_unit: str | None = None) -> Workload:
@@ -213,6 +221,7 @@ class Workload:
     bootstrap = reshaping.bootstrap
     lengths = reshaping.lengths
     chunk_prompt = reshaping.chunk_prompt
+    with_terms = terms_of.with_terms
 
 
 _ARRAYS = ("arrival", "tokens", "prompt_tokens", "lower", "upper", "label", "billed_tokens")
