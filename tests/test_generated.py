@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -224,3 +225,34 @@ def test_a_scenario_that_could_not_be_drawn_is_refused_before_it_is(path: Path) 
     data["workload"]["arrivals"] = {"kind": "mmpp", "rates": [1.0, 0.0], "switch": [1e6, 1e6]}
     with pytest.raises(InputError, match="or changes of phase"):
         Scenario.from_dict({**data, "until": 1e4})
+
+
+def test_a_class_without_weight_and_an_interval_that_does_not_hold(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    classes = "workload.classes=[{ label = 'a', weight = 1 }, { label = 'b' }]"
+    assert main(["run", str(path), "--set", classes]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "workload.classes.1.weight is missing: a class without arrivals of its own needs one" in said
+    Path("trace.csv").write_text("arrival,tokens,lower,upper\n0,5,7,6\n")
+    trace = "workload={ arrivals = { kind = 'trace', path = 'trace.csv' } }"
+    assert main(["run", str(path), "--set", trace]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "lower" in said
+    assert "is 7: it must be at most tokens, which is 5" in said
+
+
+def test_the_manifest_says_what_was_asked_for_and_what_was_drawn(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", str(path), "--set", "workload.requests=40", "--set", "replications=2"]
+    assert main(arguments) == 0
+    manifest = json.loads(Path("runs", "generated", "manifest.json").read_text())
+    assert manifest["arrivals"]["configured"] == [
+        {"label": "", "kind": "poisson", "rate": 0.5, "cv": 1.0, "dispersion": 1.0}
+    ]
+    assert manifest["arrivals"]["realised"]["requests"] == 40
+    assert main(arguments) == 0
+    assert "nothing was simulated" in capsys.readouterr().out
