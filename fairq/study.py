@@ -104,8 +104,9 @@ def run_study(
     if _is_finished(directory, manifest, force):
         return load_study(directory, reused=True)
     with written_whole(directory, replace=force) as fresh:
-        runs = _simulate_all(scenario, jobs, progress)
-        _write(fresh, scenario, manifest, runs)
+        drawn: dict[str, Any] = {}
+        runs = _simulate_all(scenario, jobs, progress, drawn)
+        _write(fresh, scenario, manifest | {"arrivals": drawn}, runs)
     return load_study(directory)
 
 
@@ -175,14 +176,17 @@ def _is_finished(directory: Path, manifest: dict[str, Any], force: bool) -> bool
     return True
 
 
-def _simulate_all(scenario: Scenario, jobs: int, progress: bool) -> pd.DataFrame:
-    """A row per replication and cell, in that order whatever process finished first."""
+def _simulate_all(scenario: Scenario, jobs: int, progress: bool, drawn: dict[str, Any]) -> pd.DataFrame:
+    """A row per replication and cell, in that order whatever process finished first.
+
+    `drawn` is filled with the figures of the first replication's arrivals.
+    """
     cells = scenario.cells()
     if jobs == 1:
-        rows: Iterator[dict[str, Any]] = (_row(*task) for task in _tasks(scenario, cells))
+        rows: Iterator[dict[str, Any]] = (_row(*task) for task in _tasks(scenario, cells, drawn))
     else:
         pool = joblib.Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)
-        rows = pool(joblib.delayed(_row)(*task) for task in _tasks(scenario, cells))
+        rows = pool(joblib.delayed(_row)(*task) for task in _tasks(scenario, cells, drawn))
     total = len(cells) * scenario.replications
     bar = tqdm(rows, total=total, unit="run", desc=scenario.name, disable=None if progress else True)
     try:
@@ -201,10 +205,14 @@ def _parameters(cells: list[Cell]) -> list[str]:
     return list(dict.fromkeys(name for cell in cells for name in cell.parameters))
 
 
-def _tasks(scenario: Scenario, cells: list[Cell]) -> Iterator[tuple[Scenario, Cell, int, Workload]]:
+def _tasks(
+    scenario: Scenario, cells: list[Cell], drawn: dict[str, Any]
+) -> Iterator[tuple[Scenario, Cell, int, Workload]]:
     """The runs to do; a replication's workload is drawn once, when its first run is due."""
     for replication in range(scenario.replications):
         workload = scenario.draw(replication)
+        if replication == 0:
+            drawn.update(scenario.drawn_figures(workload))
         for cell in cells:
             yield scenario, cell, replication, workload
 
@@ -230,7 +238,6 @@ def _write(directory: Path, scenario: Scenario, manifest: dict[str, Any], runs: 
     keys = ["cell", "policy", *_parameters(scenario.cells())]
     metrics = [name for name in runs.columns if name not in {"replication", *keys}]
     summary = summarise(runs, keys, metrics)
-    manifest = manifest | {"arrivals": scenario.drawn_figures(scenario.draw(0))}  # of the first replication
     text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
     (directory / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
     for name, table in (("runs.csv", runs), ("summary.csv", summary)):
