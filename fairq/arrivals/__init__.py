@@ -5,11 +5,13 @@ releases them on SimPy's calendar.  A law also knows its own theory (rate, inter
 counts), with which `fairq.realised` sets what was drawn beside what was asked for.
 """
 
+from fairq.arrivals.batches import BatchPoisson
 from fairq.arrivals.modulated import MarkovModulated
 from fairq.arrivals.nonhomogeneous import Nonhomogeneous
 from fairq.arrivals.process import MAX_REQUESTS, ArrivalLaw
-from fairq.arrivals.renewal import Backlog, BatchPoisson, Deterministic, Poisson, Renewal
+from fairq.arrivals.renewal import Renewal
 from fairq.arrivals.sinusoid import Sinusoid
+from fairq.arrivals.steady import Backlog, Deterministic, Poisson
 
 __all__ = [
     "MAX_REQUESTS",
