@@ -31,7 +31,8 @@ class Agent:
         self.policy = policy
         self.worker = worker
         self.alarm = Alarm(worker.calendar)
-        self._view = InsideView(worker) if getattr(policy, "sees_ranks", False) else View(worker)
+        self._inside: bool = getattr(policy, "sees_ranks", False)  # then its answers need fewer checks
+        self._view = InsideView(worker) if self._inside else View(worker)
         self._wake: float | None = None
         self._wake_step: int | None = None
         heeds = getattr(policy, "heeds", None)
@@ -67,25 +68,45 @@ class Agent:
         Raises:
             PolicyError: the answer breaks capacity, release, reservation or uniqueness, or is no answer.
         """
+        worker = self.worker
         decision = self._decide()
-        self.worker.completed.clear()
-        self.worker.abandoned.clear()
+        worker.completed.clear()
+        worker.abandoned.clear()
         self._summoned = inf
+        if not self._inside:
+            decision = self._checked(decision)
+        for request in decision.release:
+            self._release(request)
+        for request in decision.reserve:
+            self._reserve(request)
+        for request in decision.admit:
+            self._admit(request)
+        self._wake = decision.wake
+        steps = decision.wake_steps
+        self._wake_step = None if steps is None else worker.steps + steps
+        return any(request in worker.queue for request in decision.release)
+
+    def _checked(self, decision: Any) -> Decision:
+        """`decision`, if it is one: ids as whole numbers, wakes later than now."""
         if not isinstance(decision, Decision):
             raise self._error("answer", f"{decision!r} is no fairq.Decision")
         release = self._ids("release", decision.release)
         reserve = self._ids("reserve", decision.reserve)
         admit = self._ids("admit", decision.admit)
-        for request in release:
-            self._release(request)
-        for request in reserve:
-            self._reserve(request)
         if len(set(admit)) < len(admit):
             raise self._error("uniqueness", f"admit names a request twice: {list(admit)!r}")
-        for request in admit:
-            self._admit(request)
-        self._take_wakes(decision)
-        return any(request in self.worker.queue for request in release)
+        wake, steps = decision.wake, decision.wake_steps
+        if wake is not None and not (_is_a(Real, wake) and wake > self.worker.calendar.now):
+            raise self._error("wake", f"wake is {wake!r}: it must be a time later than now")
+        if steps is not None and not (_is_a(Integral, steps) and not _is_a(bool, steps) and steps >= 1):
+            raise self._error("wake", f"wake_steps is {steps!r}: it must be a whole number >= 1")
+        return Decision(
+            admit,
+            reserve,
+            release,
+            wake=None if wake is None else _as_time(wake),
+            wake_steps=None if steps is None else int(steps),
+        )
 
     def _decide(self) -> Decision:
         """The policy's answer; an error of its own says whose it is and when."""
@@ -144,18 +165,15 @@ class Agent:
         self.worker.queue.add(request)
 
     def _reserve(self, request: int) -> None:
-        if request not in self.worker.queue:
+        if not self.worker.queue.take(request):
             raise self._error(*self._why_not(request, "reserved"))
-        self.worker.queue.remove(request)
         self.worker.reserved[request] = None
 
     def _admit(self, request: int) -> None:
         worker = self.worker
         if request in worker.reserved:
             del worker.reserved[request]
-        elif request in worker.queue:
-            worker.queue.remove(request)
-        else:
+        elif not worker.queue.take(request):
             raise self._error(*self._why_not(request, "admitted"))
         if len(worker.running) >= worker.batch_size:
             raise self._error("capacity", f"request {request} is admitted to a batch of {worker.batch_size}")
@@ -171,15 +189,6 @@ class Agent:
         if request in worker.reserved:
             return "uniqueness", f"request {request} is {act} twice"
         return "reservation", f"request {request} is {act}, but it is kept for another worker"
-
-    def _take_wakes(self, decision: Decision) -> None:
-        wake, steps = decision.wake, decision.wake_steps
-        if wake is not None and not (_is_a(Real, wake) and wake > self.worker.calendar.now):
-            raise self._error("wake", f"wake is {wake!r}: it must be a time later than now")
-        if steps is not None and not (_is_a(Integral, steps) and not _is_a(bool, steps) and steps >= 1):
-            raise self._error("wake", f"wake_steps is {steps!r}: it must be a whole number >= 1")
-        self._wake = None if wake is None else _as_time(wake)
-        self._wake_step = None if steps is None else self.worker.steps + int(steps)
 
     def _error(self, rule: str, detail: str) -> PolicyError:
         return PolicyError(self.name, self.worker.index, self.worker.calendar.now, rule, detail)

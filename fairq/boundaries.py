@@ -58,20 +58,22 @@ class Ring:
         self._workers = workers
         self._step = step
         self._circle: list[tuple[float, int]] = []  # (phase, worker), sorted
-        self._phase = [nan] * len(workers)  # nan: not on the circle
+        self._base = [nan] * len(workers)  # nan: not on the circle
+        self._phase = [nan] * len(workers)  # of that base
 
     def put(self, worker: Worker) -> None:
-        index, phase = worker.index, fmod(worker.base, self._step)
-        if self._phase[index] != phase:
+        index = worker.index
+        if self._base[index] != worker.base:
             self.drop(worker)
-            self._phase[index] = phase
+            self._base[index] = worker.base
+            self._phase[index] = phase = fmod(worker.base, self._step)
             insort(self._circle, (phase, index))
 
     def drop(self, worker: Worker) -> None:
         index = worker.index
-        if self._phase[index] == self._phase[index]:
+        if self._base[index] == self._base[index]:
             del self._circle[bisect_left(self._circle, (self._phase[index], index))]
-            self._phase[index] = nan
+            self._base[index] = nan
 
     def first(self, time: float, asked: Sequence[int], news: int) -> tuple[float, list[int]]:
         circle, step = self._circle, self._step

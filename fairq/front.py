@@ -27,6 +27,10 @@ class Front(Protocol):
         """`request` joins a queue at `time`; when somebody is to be asked because of it (inf: nobody)."""
         ...
 
+    def anybody_waits(self) -> bool:
+        """Whether what waits in the queues may be news to somebody."""
+        ...
+
     def due(self, now: float, asked: set[int]) -> None:
         """Add to `asked` who must be asked at this instant because of the queue."""
         ...
@@ -87,6 +91,9 @@ class CentralQueue:
         boundary, _ = self._boundaries.first(time, self._heard, self._news)
         self._none_heeds = boundary == inf
         return boundary
+
+    def anybody_waits(self) -> bool:
+        return len(self._queue) > 0
 
     def due(self, now: float, asked: set[int]) -> None:
         if not self._queue:
@@ -178,6 +185,9 @@ class OwnQueues:
         if time < self._called[index]:
             self._called[index] = time
             heappush(self._calls, (time, index))
+
+    def anybody_waits(self) -> bool:
+        return False
 
     def due(self, now: float, asked: set[int]) -> None:
         calls = self._calls

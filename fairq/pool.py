@@ -198,20 +198,31 @@ class Pool:
 
     def _settle(self) -> None:
         """The end of an instant: ask who is due, again while requests come back, then begin steps."""
-        now, agents, front = self._calendar.now, self._agents, self._front
-        for index in self._touched:
-            front.refresh(agents[index])
-        self._release(now)
+        now, agents, due = self._calendar.now, self._agents, self._due
+        released, order = self._released, self._order
+        if released < len(order) and self._ledger.arrival[order[released]] <= now:
+            self._refresh_touched()
+            self._release(now)
+        elif self._front.anybody_waits():
+            self._refresh_touched()
         if now >= self._calendar.end:
             return
-        self._due.update([index for index in self._touched if agents[index].answers()])
-        front.due(now, self._due)
-        self._check_stall()
-        self._ask_all(now)
+        for index in self._touched:
+            if agents[index].answers():
+                due.add(index)
+        self._front.due(now, due)
+        if self._ledger.entered == self._ledger.left:
+            self._check_stall()
+        if due:
+            self._ask_all(now)
         if self._limits.abandon_after < inf:
             self._give_up(now)
         self._begin_steps()
         self._look_ahead()
+
+    def _refresh_touched(self) -> None:
+        for index in self._touched:
+            self._front.refresh(self._agents[index])
 
     def _ask_all(self, now: float) -> None:
         """Ask who is due in index order; again, with whom that concerns, while requests come back."""
@@ -223,8 +234,7 @@ class Pool:
             if came_back:
                 rounds += 1
                 self._check_rounds(rounds, came_back[0])
-                for index in self._touched:
-                    self._front.refresh(self._agents[index])
+                self._refresh_touched()
                 for index in came_back:
                     self._front.came_back(index)
                 self._front.due(now, self._due)
@@ -275,9 +285,9 @@ class Pool:
                 agent.silence()
 
     def _check_stall(self) -> None:
-        """A policy that only asks to be woken must not keep an idle pool busy for ever."""
+        """Nothing runs: a policy that only asks to be woken must not keep the pool busy for ever."""
         progress = (self._ledger.entered, self._released)
-        if progress != self._last_progress or any(agent.worker.running for agent in self._agents):
+        if progress != self._last_progress:
             self._last_progress, self._idle_instants = progress, 0
             return
         self._idle_instants += 1

@@ -50,6 +50,13 @@ class Queue:
         for follower in self._followers.values():
             follower.add(rank)
 
+    def take(self, request: int) -> bool:
+        """Take `request` out; whether it was in."""
+        if self.ranking.rank[request] not in self.waiting:
+            return False
+        self.remove(request)
+        return True
+
     def remove(self, request: int) -> None:
         """Take `request` out; it is in."""
         rank = self.ranking.rank[request]
