@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairq.errors import InputError
 from fairq.validation import finite_number
 
-__all__ = ["queue_grows"]
+__all__ = ["growth_by_blocks", "queue_grows", "t_quantile"]
 
 _BLOCKS = 20
 _FEWEST_BLOCKS = 5
@@ -62,24 +62,43 @@ def queue_grows(arrival: ArrayLike, left_queue: ArrayLike, horizon: float, level
     blocks = min(_BLOCKS, arrived // _ARRIVALS_A_BLOCK)
     if blocks < _FEWEST_BLOCKS or arrival[arrived - 1] == arrival[0]:
         return False
-    growth = np.diff(_queued_at(np.linspace(arrival[0], horizon, blocks + 1), arrival, left_queue))
+    growth = growth_by_blocks(np.linspace(arrival[0], horizon, blocks + 1), arrival, left_queue)
     mean, spread = float(growth.mean()), float(growth.std(ddof=1))
-    return mean > _quantile(1 - level / 2, blocks - 1) * spread / math.sqrt(blocks)
+    return mean > t_quantile(1 - level / 2, blocks - 1) * spread / math.sqrt(blocks)
 
 
-def _queued_at(
-    times: NDArray[np.float64], arrival: NDArray[np.float64], left_queue: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """How many have arrived but not left at each of the increasing `times`, what happens then included."""
-    arrived = np.searchsorted(arrival, times, side="right")
-    first_after = np.searchsorted(times, left_queue, side="left")  # the first time by which it has left
-    left = np.cumsum(np.bincount(first_after, minlength=len(times) + 1)[: len(times)])
-    queued: NDArray[np.int64] = arrived - left
-    return queued
+def growth_by_blocks(
+    times: NDArray[np.float64],
+    arrival: NDArray[np.float64],
+    left_queue: NDArray[np.float64],
+    weight: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """By how much the queue grows between each two of the increasing `times`, what happens then included.
+
+    Parameters:
+        times: ends of the blocks.
+        arrival, left_queue: when each request came and left, as in `queue_grows`, but in any order.
+        weight: what each counts for, such as its tokens; None: one.
+
+    >>> growth_by_blocks(np.array([0.0, 2.0, 4.0]), np.array([0.0, 1.0, 2.0]), np.array([3.0, 3.0, 5.0]))
+    array([ 2., -2.])
+    """
+
+    def before(moments: NDArray[np.float64]) -> NDArray[np.float64]:
+        reached = np.searchsorted(times, moments, side="left")  # the first of `times` by which it happened
+        total = np.bincount(reached, weights=weight, minlength=len(times) + 1)[: len(times)]
+        return np.cumsum(total, dtype=np.float64)
+
+    growth: NDArray[np.float64] = np.diff(before(arrival) - before(left_queue))
+    return growth
 
 
-def _quantile(probability: float, freedom: int) -> float:
-    """Student's t; scipy is loaded when first needed."""
+def t_quantile(probability: float, freedom: int) -> float:
+    """Student's t; scipy is loaded when first needed.
+
+    >>> round(t_quantile(0.975, 9), 3)
+    2.262
+    """
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, probability))

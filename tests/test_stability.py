@@ -1,0 +1,213 @@
+"""Offered load, the search for the largest stable rate against known capacities, presets, and the flag."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairq
+from fairq.errors import InputError
+from fairq.lengths import LengthLaw
+from fairq.load import demand_of, offered_load, step_ratio
+from fairq.presets import PRESETS
+from fairq.stability import Probe, StableRate, arrivals_run, stable_rate
+from fairq.theory import Lengths
+from fairq.trend import queue_grows
+
+LMSYS = LengthLaw("gamma", {"a": 1.0628, "scale": 118.556})
+UNIFORM = np.arange(1, 101)
+
+
+# Offered load
+
+
+def test_load_on_the_token_clock_is_tokens_over_slots() -> None:
+    assert offered_load(3.0, [10, 30], batch_size=8, workers=10) == pytest.approx(3 * 20 / 80)
+
+
+def test_load_is_reached_by_full_level_batches() -> None:
+    """A backlog of B·k equal requests runs in full batches without extent: the least work, exactly."""
+    clock = fairq.StepTime(c=0.5, b=0.125, tau=0.0625)
+    run = fairq.simulate(fairq.Workload.from_arrays([6] * 12), "fcfs", batch_size=4, clock=clock)
+    rate = 12 / run.summary["makespan"]
+    assert offered_load(rate, [6], batch_size=4, clock=clock) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "ljf", "sjf"])
+def test_no_policy_does_with_less_work(policy: str) -> None:
+    rng = np.random.default_rng(5)
+    tokens = rng.integers(1, 40, 300)
+    clock = fairq.StepTime(c=0.5, b=0.125, tau=0.0625)
+    run = fairq.simulate(fairq.Workload.from_arrays(tokens), policy, batch_size=4, workers=2, clock=clock)
+    rate = 300 / run.summary["makespan"]
+    assert offered_load(rate, tokens, batch_size=4, workers=2, clock=clock) < 1
+
+
+def test_the_cost_clock_is_its_c_and_tau() -> None:
+    cost = fairq.Cost(c=0.02, tau=1e-5)
+    expected = offered_load(2.0, [50], batch_size=4, clock=fairq.StepTime(c=0.02, tau=1e-5))
+    assert offered_load(2.0, [50], batch_size=4, clock="cost", cost=cost) == expected
+
+
+def test_a_law_and_its_sample_ask_the_same() -> None:
+    rng = np.random.default_rng(6)
+    exact, law = (
+        demand_of(LMSYS),
+        Lengths.rounded(__import__("scipy.stats").stats.gamma(1.0628, scale=118.556)),
+    )
+    assert exact.tokens == pytest.approx(law.mean, rel=1e-5)
+    assert exact.footprint == pytest.approx((law.moment(2) + law.mean) / 2, rel=1e-4)
+    sample = demand_of(LMSYS.tokens(rng.random(40_000)))
+    assert sample.tokens == pytest.approx(exact.tokens, abs=4 * 122 / 200)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: offered_load(0.0, [1], batch_size=1), "rate is 0.0: it must be a finite number > 0"),
+        (lambda: offered_load(1.0, [], batch_size=1), "tokens is empty"),
+        (lambda: offered_load(1.0, [3, 0], batch_size=1), "tokens is 0.0 at index 1"),
+        (
+            lambda: offered_load(1.0, "gamma", batch_size=1),
+            "tokens is 'gamma': it must be a LengthLaw or lengths",
+        ),
+        (lambda: offered_load(1.0, [1], batch_size=0), "batch_size is 0"),
+        (lambda: step_ratio(0.0, batch_size=2, clock=fairq.StepTime(c=1.0)), r"E\[o\] and c must be > 0"),
+        (lambda: step_ratio(1.0, batch_size=2, clock=fairq.StepTime(b=1.0)), r"E\[o\] and c must be > 0"),
+    ],
+)
+def test_bad_load(call, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+# Presets
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_shows_the_number_that_decides(name: str) -> None:
+    preset = PRESETS[name]
+    x = preset.clock.tau * preset.batch_size * preset.mean_tokens / preset.clock.c
+    assert preset.x == pytest.approx(x)
+    assert str(preset).endswith(f"x = {x:.2g}")
+    assert preset.name == name
+
+
+def test_the_presets_lie_on_both_sides_of_the_crossing() -> None:
+    assert PRESETS["short-chat"].x < 0.4 < PRESETS["long-context"].x
+
+
+def test_the_presets_are_the_arithmetic_they_claim() -> None:
+    """Bytes over bandwidth, to two digits."""
+    bandwidth = 2.04e12
+    assert PRESETS["short-chat"].clock.c == pytest.approx(13.5e9 / bandwidth, rel=0.01)
+    assert PRESETS["short-chat"].clock.tau == pytest.approx(2 * 32 * 4096 * 2 / bandwidth, rel=0.02)
+    assert PRESETS["grouped-attention"].clock.c == pytest.approx(16.1e9 / bandwidth, rel=0.01)
+    assert PRESETS["grouped-attention"].clock.tau == pytest.approx(2 * 32 * 8 * 128 * 2 / bandwidth, rel=0.02)
+
+
+# The search
+
+
+def assert_brackets(found: StableRate, capacity: float) -> None:
+    assert found.low <= capacity <= found.high
+    assert found.high / found.low < 1.3
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_one_request_at_a_time_carries_load_one(workers: int) -> None:
+    found = stable_rate("fcfs", UNIFORM, batch_size=1, workers=workers, requests=4000, precision=0.1)
+    assert_brackets(found, workers / 50.5)
+    assert found.load_high == pytest.approx(found.high * 50.5 / workers)
+
+
+@pytest.mark.parametrize("batch_size", [2, 8])
+def test_fixed_batches_carry_what_their_longest_leaves(batch_size: int) -> None:
+    """The chain of `static_batching` is stable below B / E[longest of B]."""
+    capacity = batch_size / Lengths.uniform(1, 100).longest_moment(batch_size, 1)
+    found = stable_rate("fcfs-static", UNIFORM, batch_size=batch_size, requests=4000, precision=0.1)
+    assert_brackets(found, capacity)
+
+
+def test_level_lengths_carry_load_one_on_a_clock_that_sees_the_longest() -> None:
+    """One length, fixed batches: batches are full and level in overload, so capacity is offered load 1."""
+    clock = fairq.StepTime(c=1.0, tau=0.02)
+    found = stable_rate("fcfs-static", [30], batch_size=4, clock=clock, requests=4000, precision=0.1)
+    assert found.load_low <= 1 <= found.load_high + 1e-12
+    assert found.load_low > 0.8
+
+
+def test_fair_batching_loses_capacity_that_a_backlog_hides() -> None:
+    """ISJL fills nearly every slot of a backlog, and yet does not keep up with a load of 0.8."""
+    fcfs = stable_rate("fcfs", LMSYS, batch_size=16, requests=6000, precision=0.2)
+    isjl = stable_rate("isjl", LMSYS, alpha=100, batch_size=16, requests=6000, precision=0.2)
+    backlog = fairq.simulate(
+        fairq.Workload.from_arrays(LMSYS.tokens(np.random.default_rng(1).random(6000))),
+        "isjl",
+        alpha=100,
+        batch_size=16,
+    )
+    assert isjl.load_high < fcfs.load_low
+    assert backlog.summary["utilisation"] > 0.95 > isjl.load_high + 0.1
+
+
+def test_the_same_seed_finds_the_same() -> None:
+    runs = [
+        stable_rate("fcfs", UNIFORM, batch_size=2, requests=1000, precision=0.3, seed=9) for _ in range(2)
+    ]
+    assert runs[0].probes == runs[1].probes
+    other = stable_rate("fcfs", UNIFORM, batch_size=2, requests=1000, precision=0.3, seed=10)
+    assert other.probes != runs[0].probes
+
+
+def test_probes_are_told_as_they_are_made() -> None:
+    seen: list[Probe] = []
+    found = stable_rate("fcfs", [5], batch_size=1, requests=1000, precision=0.3, on_probe=seen.append)
+    assert tuple(seen) == found.probes
+    assert all(probe.low <= probe.growth <= probe.high for probe in seen)
+    assert {probe.verdict for probe in seen} <= {"stable", "unstable", "open"}
+
+
+def test_rates_share_their_requests() -> None:
+    settings = {"batch_size": 2, "seed": 3}
+    slow, fast = (arrivals_run("fcfs", UNIFORM, rate, 500, 0, settings) for rate in (0.01, 0.02))
+    np.testing.assert_allclose(slow[0], 2 * fast[0])
+    assert (slow[2] == fast[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"requests": 999}, "requests is 999: it must be a whole number >= 1000"),
+        ({"replications": 1}, "replications is 1"),
+        ({"precision": 0.0}, "precision is 0.0: it must be > 0 and < 1"),
+        ({"tokens": [0]}, "tokens is 0.0 at index 0"),
+        ({"batch_size": 0}, "batch_size is 0"),
+        ({"policy": "fcsf"}, "unknown policy 'fcsf'"),
+        ({"policy": "isjl"}, "alpha"),
+    ],
+)
+def test_bad_search(changes: dict, message: str) -> None:
+    arguments = {"policy": "fcfs", "tokens": [5], "batch_size": 2} | changes
+    with pytest.raises(InputError, match=message):
+        stable_rate(arguments.pop("policy"), arguments.pop("tokens"), **arguments)
+
+
+# The flag, at the ends of the interval
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "alpha"), [("fcfs", None), ("isjl", 100.0)])
+def test_the_flag_below_and_above_the_interval(policy: str, alpha: float | None) -> None:
+    """At most 5 % at 0.9 times the lower end, at least 95 % at 1.1 times the upper; 20 runs of 50,000 each.
+
+    Of 20 runs 5 % is one; a binomial count with that mean is above 5 with probability 0.0003.
+    """
+    found = stable_rate(policy, LMSYS, alpha=alpha, batch_size=32)
+    settings = {"alpha": alpha, "batch_size": 32, "seed": 77}
+    counts = []
+    for rate in (0.9 * found.low, 1.1 * found.high):
+        runs = [arrivals_run(policy, LMSYS, rate, 50_000, replication, settings) for replication in range(20)]
+        counts.append(sum(queue_grows(arrival, left, float(arrival[-1])) for arrival, left, _ in runs))
+    assert counts[0] <= 5
+    assert counts[1] >= 15
