@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ import numpy as np
 from fairq.columns import MAX_TOKENS
 from fairq.cost import Cost, StepTime, resolve_clock
 from fairq.errors import InputError
+from fairq.groups import WorkerGroup, per_worker, resolve_groups
 from fairq.lengths import LengthLaw
 from fairq.validation import finite_number, shown, whole_number
 
@@ -85,8 +88,8 @@ def offered_load(
     rate: float,
     tokens: Any,
     *,
-    batch_size: int,
-    workers: int = 1,
+    batch_size: int | None = None,
+    workers: int | Sequence[WorkerGroup] = 1,
     clock: str | StepTime = "token",
     cost: Cost | None = None,
 ) -> float:
@@ -99,11 +102,14 @@ def offered_load(
     on the policy, for batches are not full or not level: `fairq.stability.stable_rate` finds how far below.
     On the token clock it is the tokens that arrive over the B·G that the pool can do in a step.
 
+    Workers that differ share the requests without regard to their lengths, each as many as it can do: the
+    load is the rate over the sum of what the workers can do alone.  (With tau > 0 a dispatcher that sends
+    the short ones to some workers may do a little better.)
+
     Parameters:
         rate: total arrival rate, > 0, per unit of the clock's time.
         tokens: lengths: a `fairq.lengths.LengthLaw`, or an array of a sample.
-        batch_size, workers: B and G, >= 1.
-        clock, cost: as `fairq.simulate` takes them.
+        batch_size, workers, clock, cost: as `fairq.simulate` takes them.
 
     Raises:
         InputError: a value that is not as above.
@@ -116,10 +122,11 @@ def offered_load(
     number = finite_number("rate", rate)
     if not number > 0:
         raise InputError(f"rate is {rate!r}: it must be a finite number > 0")
-    batch_size = whole_number("batch_size", batch_size, at_least=1)
-    workers = whole_number("workers", workers, at_least=1)
-    law = resolve_clock(clock, Cost() if cost is None else cost)
-    return number * demand_of(tokens).work(law, batch_size) / workers
+    demand = demand_of(tokens)
+    groups = resolve_groups(workers, batch_size, resolve_clock(clock, Cost() if cost is None else cost))
+    slots, laws = per_worker(groups)
+    works = Counter(zip(laws, slots, strict=True))
+    return number / sum(count / demand.work(law, size) for (law, size), count in works.items())
 
 
 def step_ratio(tokens: float, *, batch_size: int, clock: StepTime) -> float:
