@@ -1,4 +1,4 @@
-"""The summary of a run: counts, money, fairness, and quantiles of the four latencies."""
+"""The summary of a run: counts, money, fairness, latencies, and what the workers and the queue held."""
 
 from __future__ import annotations
 
@@ -9,71 +9,113 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairq.classes import per_million, prices
 from fairq.cost import Cost
 from fairq.groups import WorkerGroup
+from fairq.kv import kv_held
+from fairq.latencies import LATENCIES, QUANTILES, latency_columns, quantile, statistics_of
+from fairq.length_classes import jain_index, length_classes, mean_by_class, slowdown
+from fairq.occupancy import Occupancy, occupancy
+from fairq.schedule import Schedule
 from fairq.stretches import Stretches
+from fairq.trend import queue_grows
+from fairq.workload import Workload
 
 __all__ = ["LATENCIES", "QUANTILES", "summarise"]
 
-LATENCIES = ("latency", "wait", "ttft", "tpot")
-QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 def summarise(
     requests: pd.DataFrame,
     segments: pd.DataFrame,
     stretches: Stretches,
+    schedule: Schedule,
+    workload: Workload,
     *,
     groups: Sequence[WorkerGroup],
     cost: Cost,
     alpha: int | None,
     until: float | None,
-    stopped_at: float,
-    billed: NDArray[np.int64],
+    abandon_after: float | None,
+    billed: Ints,
 ) -> pd.Series:
-    """The summary's names and values, in the order of the documentation.
+    """The summary's names and values, in the order of docs/metrics.md.
 
-    `billed` are the billed tokens that each request's progress amounts to: the progress itself, unless
-    prompts are taken in chunks.  Whole numbers stay whole; a mean of nothing is NaN.
+    Parameters:
+        requests, segments: the tables, the first with its outcomes.
+        stretches, schedule, workload: what they were derived from.
+        groups: the workers.
+        cost, alpha: money, and the budget in whole tokens or None.
+        until: when the run stopped, by the user's wish or, if `schedule.stopped_at` is a time, at that.
+        abandon_after: the age at which requests give up, None if never.
+        billed: billed tokens that each request's progress amounts to: the progress itself, unless
+            prompts are taken in chunks.
+
+    Whole numbers stay whole; a mean of nothing is NaN.
     """
-    makespan = _makespan(requests, until)
-    workers = sum(group.count for group in groups)
-    slots = sum(group.count * (group.batch_size or 0) for group in groups)
-    tokens = int(requests["progress"].sum())
+    books = occupancy(requests, until=until, abandon_after=abandon_after)
+    makespan = books.end - books.first
     completed = requests["completed"].to_numpy()
+    stopped_at = float(schedule.stopped_at)
     parts: dict[str, Any] = _counts(requests)
-    parts |= {"tokens": tokens, "makespan": makespan, "busy_steps": int(stretches.steps.sum())}
+    parts["unstable"] = not np.isnan(stopped_at) or _grows(books, until)
+    busy_steps = int(stretches.steps.sum())
+    parts |= {"tokens": int(requests["progress"].sum()), "makespan": makespan, "busy_steps": busy_steps}
     parts["throughput"] = _ratio(int(billed.sum()), makespan)
-    parts["revenue"] = cost.price * int(billed[completed].sum())
+    earned = billed[completed]
+    price = prices(workload, cost.price)
+    parts["revenue"] = (
+        price * int(earned.sum()) if isinstance(price, float) else float((price[completed] * earned).sum())
+    )
     externality = int((stretches.externality * stretches.steps).sum())
-    parts |= _money(requests, parts["busy_steps"], externality, cost, workers * makespan)
+    workers = sum(group.count for group in groups)
+    parts |= _money(requests, busy_steps, externality, cost, workers * makespan)
     parts["profit"] = parts["revenue"] - parts["cost"] - np.nan_to_num(parts["cost_workers"])
     parts |= {"externality": externality} | _fairness(stretches, alpha)
     duration = (segments["end"] - segments["start"]).to_numpy()
-    used = float((duration * segments["batch"].to_numpy()).sum())
+    slots = sum(group.count * (group.batch_size or 0) for group in groups)
+    used, busy = float((duration * stretches.batch).sum()), float(duration.sum())
     parts["utilisation"] = _ratio(used, slots * makespan)
-    parts["busy_fraction"] = _ratio(float(duration.sum()), workers * makespan)
+    parts["busy_fraction"] = _ratio(busy, workers * makespan)
+    columns = latency_columns(requests, workload)
     for metric in LATENCIES:
-        parts |= _latency(metric, requests[metric].to_numpy())
-    one_token = completed & np.isnan(requests["tpot"].to_numpy())
-    parts["tpot_undefined"] = int(one_token.sum())
+        parts |= statistics_of(metric, columns[metric])
+    parts["tpot_undefined"] = int((completed & np.isnan(columns["tpot"])).sum())
+    parts |= statistics_of("normalised_latency", columns["normalised_latency"])
+    parts["wait_p999"] = quantile(columns["wait"], 0.999)
+    parts["mean_batch"] = _ratio(used, busy)
+    parts["mean_extent_by_time"] = _ratio(float((duration * stretches.extent).sum()), busy)
+    parts |= {"mean_queue": books.mean_queue, "mean_in_system": books.mean_in_system}
+    held = kv_held(stretches, schedule, workload)
+    parts |= {"kv_peak": int(held.peak.max(initial=0)), "kv_mean": held.pooled_mean}
+    parts["oldest_age"] = _largest(books.ages(until))
+    classes = length_classes(workload.tokens)
+    parts["jain_slowdown"] = jain_index(mean_by_class(slowdown(requests, groups), classes))
+    parts |= {
+        f"{outcome}_share": _ratio(parts[outcome], parts["arrived"]) for outcome in ("rejected", "abandoned")
+    }
+    parts |= per_million(parts, int(earned.sum()))
     parts["stopped_at"] = stopped_at
     return pd.Series(parts, dtype=object, name="summary")
 
 
-def _counts(requests: pd.DataFrame) -> dict[str, Any]:
+def _counts(requests: pd.DataFrame) -> dict[str, int]:
+    """How many arrived, and what became of them."""
     counts = requests["outcome"].value_counts()
-    ends = {"completed": "completed", "running_end": "running", "queued_end": "queued"}
-    ends |= {"rejected": "rejected", "abandoned": "abandoned"}
+    ends = {"completed": "completed", "running_end": "running", "queued_end": "queued",
+            "rejected": "rejected", "abandoned": "abandoned"}  # fmt: skip
     parts = {name: int(counts[outcome]) for name, outcome in ends.items()}
     return {"arrived": sum(parts.values()), **parts}
 
 
-def _makespan(requests: pd.DataFrame, until: float | None) -> float:
-    """Last completion less first arrival, or `until` less first arrival; NaN if nobody arrived by then."""
-    first = requests["arrival"].min()
-    last = requests["finish"].max() if until is None else until
-    return float(last - first) if last >= first else np.nan
+def _grows(books: Occupancy, until: float | None) -> bool:
+    """Whether the queue grew throughout the arrival period (`fairq.trend.queue_grows`)."""
+    horizon = min(float(books.arrival.max(initial=-np.inf)), np.inf if until is None else until)
+    order = np.argsort(books.arrival, kind="stable")
+    order = order[books.arrival[order] <= horizon]
+    return len(order) > 0 and queue_grows(books.arrival[order], books.left_queue[order], horizon)
 
 
 def _money(
@@ -101,13 +143,9 @@ def _fairness(stretches: Stretches, alpha: int | None) -> dict[str, Any]:
     }
 
 
-def _latency(metric: str, column: NDArray[np.float64]) -> dict[str, float]:
-    values = column[~np.isnan(column)]
-    if len(values) == 0:
-        return dict.fromkeys([f"{metric}_mean", *(f"{metric}_{name}" for name in QUANTILES)], np.nan)
-    cuts = np.quantile(values, list(QUANTILES.values()), method="inverted_cdf").tolist()
-    parts = {f"{metric}_mean": float(values.mean())}
-    return parts | {f"{metric}_{name}": cut for name, cut in zip(QUANTILES, cuts, strict=True)}
+def _largest(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.max()) if len(known) else np.nan
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -1,0 +1,100 @@
+"""The latency metrics of a run's requests, and their means and quantiles, in all or by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairq.workload import Workload
+
+__all__ = [
+    "LATENCIES",
+    "METRICS",
+    "QUANTILES",
+    "group_positions",
+    "latency_columns",
+    "quantile",
+    "statistics_by_group",
+    "statistics_of",
+]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LATENCIES = ("latency", "wait", "ttft", "tpot")
+"""The metrics that are columns of the requests table."""
+
+METRICS = (*LATENCIES, "normalised_latency")
+"""All latency metrics; an SLA may limit any of them."""
+
+QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+"""Suffixes of the quantiles that a summary holds of each metric."""
+
+
+def latency_columns(requests: pd.DataFrame, workload: Workload) -> dict[str, Floats]:
+    """The metrics of `METRICS` by name, an entry per request, NaN where a request has none.
+
+    The normalised latency is the latency per output token (finish − arrival)/output, in the clock's
+    unit per token.
+
+    Source: Yu et al., Orca, OSDI 2022, and Kwon et al., PagedAttention, SOSP 2023, who plot it.
+
+    >>> import fairq
+    >>> workload = fairq.Workload.from_arrays(tokens=[4, 2], prompt_tokens=[2, 0])
+    >>> run = fairq.simulate(workload, "fcfs", batch_size=1)
+    >>> latency_columns(run.requests, workload)["normalised_latency"].tolist()
+    [2.0, 3.0]
+    """
+    columns = {name: requests[name].to_numpy() for name in LATENCIES}
+    return columns | {"normalised_latency": columns["latency"] / workload.output_tokens}
+
+
+def quantile(values: Floats, level: float) -> float:
+    """The ceil(np)-th smallest of the n `values` that are not NaN, p = `level`; NaN of none.
+
+    >>> quantile(np.array([5.0, np.nan, 1.0, 3.0]), 0.5)
+    3.0
+    """
+    known = values[~np.isnan(values)]
+    return float(np.quantile(known, level, method="inverted_cdf")) if len(known) else np.nan
+
+
+def statistics_of(metric: str, column: Floats) -> dict[str, float]:
+    """``<metric>_mean`` and the quantiles ``<metric>_p50`` ... of the entries that are not NaN.
+
+    A quantile p of n values is the ceil(np)-th smallest: a value that occurred.  Of no values, NaN.
+
+    >>> statistics_of("wait", np.array([1.0, np.nan, 3.0]))["wait_mean"]
+    2.0
+    """
+    values = column[~np.isnan(column)]
+    names = [f"{metric}_{name}" for name in QUANTILES]
+    if len(values) == 0:
+        return dict.fromkeys([f"{metric}_mean", *names], np.nan)
+    cuts = np.quantile(values, list(QUANTILES.values()), method="inverted_cdf").tolist()
+    return {f"{metric}_mean": float(values.mean())} | dict(zip(names, cuts, strict=True))
+
+
+def group_positions(group: Ints, count: int) -> list[Ints]:
+    """For each of the groups 0 .. `count` − 1 the positions at which `group` names it, in order.
+
+    >>> [at.tolist() for at in group_positions(np.array([1, -1, 0, 1]), 2)]
+    [[2], [0, 3]]
+    """
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.arange(count + 1))
+    return [order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+
+
+def statistics_by_group(columns: Mapping[str, Floats], positions: list[Ints]) -> pd.DataFrame:
+    """A row per group: mean and quantiles of each of `columns` over the group's positions.
+
+    >>> waits = {"wait": np.array([1.0, 5.0, 3.0])}
+    >>> statistics_by_group(waits, [np.array([0, 2]), np.array([1])])["wait_mean"].tolist()
+    [2.0, 5.0]
+    """
+    parts = {name: [statistics_of(name, column[at]) for at in positions] for name, column in columns.items()}
+    return pd.concat([pd.DataFrame(rows) for rows in parts.values()], axis=1)
