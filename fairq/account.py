@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from fairq.cost import Cost
 from fairq.groups import WorkerGroup, per_worker
-from fairq.reshaping import billed_after
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches, find_stretches
 from fairq.summary import summarise
@@ -41,6 +40,7 @@ def account(
     cost: Cost,
     alpha: int | None = None,
     until: float | None = None,
+    abandon_after: float | None = None,
 ) -> Account:
     """Derive requests, segments and summary from `schedule`.
 
@@ -51,6 +51,7 @@ def account(
         cost: money per step, per token, per worker and unit of time.
         alpha: fairness budget in whole tokens; steps whose extent exceeds it are counted.
         until: when the run stopped, in the clock's unit; None served everything.
+        abandon_after: the age at which requests gave up; None if they never did.
 
     Source: equations (3) to (7) and Theorem 5.1 of the paper; the split of the externality is ours.
     """
@@ -58,8 +59,8 @@ def account(
     requests = requests_table(schedule, workload, stretches, until)
     segments = segments_table(stretches)
     summary = summarise(
-        requests, segments, stretches, groups=groups, cost=cost, alpha=alpha, until=until,
-        stopped_at=schedule.stopped_at, billed=billed_after(workload, requests["progress"].to_numpy()),
+        requests, segments, stretches, schedule, workload, groups=groups, cost=cost, alpha=alpha,
+        until=until, abandon_after=abandon_after,
     )  # fmt: skip
     return Account(summary, requests, segments)
 

@@ -12,6 +12,7 @@ import pandas as pd
 from fairq.cost import max_feature
 from fairq.errors import CheckError
 from fairq.groups import per_worker
+from fairq.occupancy import check_little
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches, find_stretches
 
@@ -47,6 +48,7 @@ def check_result(result: Result) -> None:
     _contiguity(started, stretches)
     _fairness(result, stretches)
     _cost_identity(result, table, stretches)
+    check_little(result.summary, table, result.occupancy, stretches)
     if result.record == "segments":
         _segments(result, stretches)
 

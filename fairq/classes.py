@@ -20,7 +20,7 @@ from fairq.sla import judge
 from fairq.stretches import Stretches
 from fairq.workload import Workload
 
-__all__ = ["POOLED", "Classes", "class_table", "find_classes", "prices", "request_costs"]
+__all__ = ["POOLED", "Classes", "class_table", "find_classes", "per_million", "request_costs", "revenue"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -66,17 +66,15 @@ def find_classes(workload: Workload) -> Classes:
     return Classes(labels, np.array([place[label] for label in found], dtype=np.int64)[codes], terms)
 
 
-def prices(workload: Workload, default: float) -> Floats | float:
-    """Price per token of each request, or the one price of all where no class has its own."""
+def revenue(workload: Workload, price: float, earned: Ints) -> float:
+    """What the `earned` billed tokens of each request bring, at its class's own price or else at `price`."""
     if all(term.price is None for term in _terms(workload).values()):
-        return default
+        return price * int(earned.sum())
     classes = find_classes(workload)
-    return classes.price(default)[classes.index]
+    return float((classes.price(price)[classes.index] * earned).sum())
 
 
-def request_costs(
-    stretches: Stretches, schedule: Schedule, requests: pd.DataFrame, cost: Cost
-) -> Floats:
+def request_costs(stretches: Stretches, schedule: Schedule, requests: pd.DataFrame, cost: Cost) -> Floats:
     """Each request's share of the cost (3), by causation; the shares sum to the run's `cost`.
 
     A request is charged tau for each of its own tokens m_i, an equal part of c in each of its steps, and
@@ -129,7 +127,8 @@ def class_table(
     rows = []
     for at in positions:
         row: dict[str, Any] = {"arrived": int((~np.isnan(ages[at])).sum())}
-        row |= outcome.iloc[at].value_counts(sort=False).drop("unreleased").to_dict()
+        counts = outcome.iloc[at].value_counts(sort=False).drop("unreleased")
+        row |= {str(name): int(number) for name, number in counts.items()}
         row |= {"tokens": int(billed[at].sum()), "throughput": _ratio(int(billed[at].sum()), makespan)}
         row |= _money({name: float(column[at].sum()) for name, column in columns.items()})
         row |= per_million(row, int(billed[at][done[at]].sum()))

@@ -41,7 +41,9 @@ class Held:
     @property
     def mean(self) -> Floats:
         """Mean over each worker's busy time (tokens); NaN for one that ran no step."""
-        return np.divide(self.integral, self.busy, out=np.full(len(self.busy), np.nan), where=self.busy > 0)
+        nothing = np.full(len(self.busy), np.nan)
+        means: Floats = np.divide(self.integral, self.busy, out=nothing, where=self.busy > 0)
+        return means
 
     @property
     def pooled_mean(self) -> float:
@@ -79,9 +81,11 @@ def kv_held(stretches: Stretches, schedule: Schedule, workload: Workload) -> Hel
     pieces = _pieces(stretches, schedule, workload)
     peak = np.zeros(workers, dtype=np.int64)
     np.maximum.at(peak, pieces.worker, pieces.held + pieces.gain * pieces.steps)
+    integral, busy = np.zeros(workers), np.zeros(workers)
     times_held, times = _integrals(pieces, stretches.laws)
-    integral = np.bincount(pieces.worker, weights=times_held, minlength=workers)
-    return Held(peak, integral, np.bincount(pieces.worker, weights=times, minlength=workers))
+    np.add.at(integral, pieces.worker, times_held)
+    np.add.at(busy, pieces.worker, times)
+    return Held(peak, integral, busy)
 
 
 def _integrals(pieces: _Pieces, laws: Laws) -> tuple[Floats, Floats]:
@@ -90,8 +94,9 @@ def _integrals(pieces: _Pieces, laws: Laws) -> tuple[Floats, Floats]:
     Step t = 0 .. n − 1 of a piece takes d + t·d' and holds k + t·k', all four constant.
     """
     law, n = laws.of(pieces.worker), pieces.steps.astype(np.float64)
-    first = law.of(1, pieces.batch, pieces.batch * pieces.largest)
-    growth = law.of(0, 0, pieces.batch)
+    none = np.zeros_like(pieces.steps)
+    first = law.of(none + 1, pieces.batch, pieces.batch * pieces.largest)
+    growth = law.of(none, none, pieces.batch)
     held, gain = pieces.held + pieces.gain, pieces.gain
     ranks, squares = n * (n - 1) / 2, (n - 1) * n * (2 * n - 1) / 6
     times_held = n * first * held + ranks * (first * gain + growth * held) + squares * growth * gain
@@ -111,9 +116,7 @@ def _pieces(stretches: Stretches, schedule: Schedule, workload: Workload) -> _Pi
     return _Pieces(stretches.worker[index], steps, stretches.batch[index], largest, held, gain)
 
 
-def _held_in_chunks(
-    stretches: Stretches, schedule: Schedule, workload: Workload
-) -> tuple[Ints, Ints, Ints]:
+def _held_in_chunks(stretches: Stretches, schedule: Schedule, workload: Workload) -> tuple[Ints, Ints, Ints]:
     """Points of the axis between which gains are constant, tokens held there, and the gain from there on.
 
     A request gains `prompt_chunk` tokens a step, then what is left of its prompt in one, then one a step.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -86,7 +87,7 @@ def group_positions(group: Ints, count: int) -> list[Ints]:
     """
     order = np.argsort(group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(count + 1))
-    return [order[low:high] for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [order[low:high] for low, high in pairwise(bounds)]
 
 
 def statistics_by_group(columns: Mapping[str, Floats], positions: list[Ints]) -> pd.DataFrame:

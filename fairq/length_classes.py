@@ -114,7 +114,8 @@ def mean_by_class(values: Floats, classes: LengthClasses) -> Floats:
     known = ~np.isnan(values)
     count = np.bincount(classes.index[known], minlength=len(classes))
     total = np.bincount(classes.index[known], weights=values[known], minlength=len(classes))
-    return np.divide(total, count, out=np.full(len(classes), np.nan), where=count > 0)
+    means: Floats = np.divide(total, count, out=np.full(len(classes), np.nan), where=count > 0)
+    return means
 
 
 def length_class_table(

@@ -115,7 +115,7 @@ class Metrics:
 
         >>> import fairq
         >>> run = fairq.simulate(fairq.Workload.from_arrays([4, 2, 3]), "fcfs", batch_size=2)
-        >>> run.subsidy([3]).loc["1-3", "4"]  # request 2 runs for two steps beside request 0, two ahead
+        >>> float(run.subsidy([3]).loc["1-3", "4"])  # request 2 is behind request 0 in two steps, by two
         4.0
         """
         run, classes = self._run, self._by_length(edges)

@@ -74,7 +74,9 @@ class Occupancy:
         return float(spent.sum()) / period if period > 0 else np.nan
 
 
-def occupancy(requests: pd.DataFrame, *, until: float | None, abandon_after: float | None = None) -> Occupancy:
+def occupancy(
+    requests: pd.DataFrame, *, until: float | None, abandon_after: float | None = None
+) -> Occupancy:
     """When the requests of a table came and went.
 
     Parameters:
@@ -137,9 +139,7 @@ def check_little(
         raise CheckError("Little's law", f"requests were served for {served}, the steps' slots for {slots}")
 
 
-def time_within(
-    edges: Floats, begin: Floats, end: Floats, weight: NDArray[np.integer] | int = 1
-) -> Floats:
+def time_within(edges: Floats, begin: Floats, end: Floats, weight: NDArray[np.integer] | int = 1) -> Floats:
     """The integral over each window between `edges` of the sum of `weight` over the intervals that are on.
 
     Parameters:

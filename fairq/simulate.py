@@ -16,6 +16,7 @@ from fairq.cost import TOKEN_CLOCK, Cost, StepTime, resolve_clock
 from fairq.dispatch import Arrivals, check_dispatch
 from fairq.errors import InputError, RecordError, unknown_name
 from fairq.groups import WorkerGroup, per_worker, resolve_groups
+from fairq.metrics import Metrics
 from fairq.policy import plan_policy
 from fairq.pool import Limits, Pool
 from fairq.ranking import Ranking, order_keys
@@ -35,13 +36,14 @@ _LARGEST_SUM = 2**62  # integer sums of the account stay below this, so 64 bits 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Metrics):
     """A run and what it amounts to.
 
     Attributes:
         summary: counts, money, fairness, utilisation and quantiles, by name.
         schedule: the stays that the engine returned; None where ``record="summary"``.
-        workload, policy, options, alpha, dispatch, cost, until, seed, replication: what was run.
+        workload, policy, options, alpha, dispatch, cost, until, seed, replication, abandon_after:
+            what was run.
         groups: the workers, each group with its batch size and clock.
         guarded: whether the policy promises constraint (1).
         record: ``"summary"``, ``"requests"`` or ``"segments"``: which tables are kept.
@@ -59,6 +61,7 @@ class Result:
     until: float | None
     seed: int
     replication: int
+    abandon_after: float | None
     guarded: bool
     record: str
     _tables: Mapping[str, pd.DataFrame]
@@ -229,14 +232,17 @@ def simulate(
     schedule = pool.run()
     stopped = not isnan(schedule.stopped_at)
     horizon = schedule.stopped_at if stopped else until
-    books = account(schedule, workload, groups=groups, cost=cost, alpha=budget, until=horizon)
+    books = account(
+        schedule, workload, groups=groups, cost=cost, alpha=budget, until=horizon, abandon_after=abandon_after
+    )
     tables = {"requests": books.requests, "segments": books.segments}
     kept = {name: tables[name] for name in _RECORDS[1 : _RECORDS.index(record) + 1]}
     books.summary.attrs["prompt_chunk"] = workload.prompt_chunk
     return Result(
         summary=books.summary, schedule=schedule if kept else None, workload=workload, policy=plan.name,
         options=dict(options), alpha=alpha, groups=groups, dispatch=dispatch, cost=cost, until=until,
-        seed=seed, replication=replication, guarded=plan.guarded, record=record, _tables=kept,
+        seed=seed, replication=replication, abandon_after=abandon_after, guarded=plan.guarded, record=record,
+        _tables=kept,
     )  # fmt: skip
 
 

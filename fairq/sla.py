@@ -77,11 +77,12 @@ def judge(
     count = len(requests)
     broken, open_, undefined = (np.zeros(count, dtype=np.bool_) for _ in range(3))
     done = requests["completed"].to_numpy()
+    values = latency_columns(requests, workload)
     for metric, limit in _limit_columns(index, limits).items():
-        value = latency_columns(requests, workload)[metric]
-        unknown = np.isnan(value) & ~np.isnan(limit)
-        passed = value if until is None else np.where(unknown, _so_far(metric, requests, workload, until), value)
-        over = passed > limit
+        unknown = np.isnan(values[metric]) & ~np.isnan(limit)
+        over = values[metric] > limit
+        if until is not None:
+            over |= unknown & (_so_far(metric, requests, workload, until) > limit)
         broken |= over
         open_ |= unknown & ~done & ~over
         undefined |= unknown & done
@@ -95,9 +96,7 @@ def judge(
     return Verdicts(met, missed, censored, met & undefined)
 
 
-def _limit_columns(
-    index: NDArray[np.int64], limits: list[Mapping[str, float] | None]
-) -> dict[str, Floats]:
+def _limit_columns(index: NDArray[np.int64], limits: list[Mapping[str, float] | None]) -> dict[str, Floats]:
     """The limit that holds for each request, by metric; NaN where there is none."""
     named: dict[str, Floats] = {}
     for k, given in enumerate(limits):

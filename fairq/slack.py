@@ -187,9 +187,9 @@ def _by_slack(size: Ints, slack: Ints, batch_size: int, alpha: int) -> PackableS
 
 
 def _runs(ordered: Ints, batch_size: int, alpha: int) -> Sequence[int]:
-    """Where groups begin if increasing numbers are cut into runs of at most B that differ by at most alpha."""
-    reach = np.minimum(np.searchsorted(ordered, ordered + alpha, side="right"),
-                       np.arange(len(ordered)) + batch_size).tolist()  # fmt: skip
+    """Where groups begin if increasing numbers are cut into runs of at most B within alpha of each other."""
+    within = np.searchsorted(ordered, ordered + alpha, side="right")
+    reach = np.minimum(within, np.arange(len(ordered)) + batch_size).tolist()
     cuts, at = [], 0
     while at < len(reach):
         cuts.append(at)

@@ -140,8 +140,10 @@ def _read_table(path: Path) -> pd.DataFrame:
     return pd.DataFrame({name: _column(texts[name].tolist()) for name in texts.columns})
 
 
-def _column(texts: list[str]) -> list[int] | list[float] | list[str | None]:
-    """Whole numbers if all are, else floats if all are (an empty text is NaN), else text."""
+def _column(texts: list[str]) -> list[bool] | list[int] | list[float] | list[str | None]:
+    """Truth values or whole numbers if all are, else floats if all are (an empty text is NaN), else text."""
+    if set(texts) <= {"True", "False"}:
+        return [text == "True" for text in texts]
     with suppress(ValueError):
         return [int(text) for text in texts]
     with suppress(ValueError):

@@ -59,7 +59,8 @@ class _Books:
 
     def paid(self, at: slice) -> Ints:
         """The sum over a stretch's steps, and the class's members, of (start − oldest start)."""
-        members, starts = (np.zeros((self._count, at.stop - at.start), dtype=np.int64) for _ in range(2))
+        members: Ints = np.zeros((self._count, at.stop - at.start), dtype=np.int64)
+        starts: Ints = np.zeros_like(members)
         for sign, (place, group, begin) in ((1, self._comings), (-1, self._goings)):
             here = slice(*np.searchsorted(place, [at.start, at.stop]))
             where = (group[here], place[here] - at.start)
@@ -67,15 +68,16 @@ class _Books:
             np.add.at(starts, where, sign * begin[here])
         members[:, 0] += self._members
         starts[:, 0] += self._starts
-        members, starts = np.cumsum(members, axis=1), np.cumsum(starts, axis=1)
-        self._members, self._starts = members[:, -1], starts[:, -1]
+        np.cumsum(members, axis=1, out=members)
+        np.cumsum(starts, axis=1, out=starts)
+        self._members, self._starts = members[:, -1].copy(), starts[:, -1].copy()
         paid: Ints = self._stretches.steps[at] * (starts - members * self._stretches.oldest[at])
         return paid
 
     def shares(self, at: slice) -> Floats:
         """The class's part of those that attain the maximum."""
         eldest, upto = self._eldest[at], self._upto[at]
-        shares = np.zeros((self._count, len(eldest)))
+        shares: Floats = np.zeros((self._count, len(eldest)))
         shares[self._group[eldest], np.arange(len(eldest))] = 1
         tied = np.flatnonzero(upto - eldest > 1)
         low, high = eldest[tied], upto[tied]

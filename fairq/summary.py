@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairq.classes import per_million, prices
+from fairq.classes import per_million, revenue
 from fairq.cost import Cost
 from fairq.groups import WorkerGroup
 from fairq.kv import kv_held
 from fairq.latencies import LATENCIES, QUANTILES, latency_columns, quantile, statistics_of
 from fairq.length_classes import jain_index, length_classes, mean_by_class, slowdown
 from fairq.occupancy import Occupancy, occupancy
+from fairq.reshaping import billed_after
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches
 from fairq.trend import queue_grows
@@ -23,7 +24,6 @@ from fairq.workload import Workload
 
 __all__ = ["LATENCIES", "QUANTILES", "summarise"]
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
@@ -39,7 +39,6 @@ def summarise(
     alpha: int | None,
     until: float | None,
     abandon_after: float | None,
-    billed: Ints,
 ) -> pd.Series:
     """The summary's names and values, in the order of docs/metrics.md.
 
@@ -50,54 +49,39 @@ def summarise(
         cost, alpha: money, and the budget in whole tokens or None.
         until: when the run stopped, by the user's wish or, if `schedule.stopped_at` is a time, at that.
         abandon_after: the age at which requests give up, None if never.
-        billed: billed tokens that each request's progress amounts to: the progress itself, unless
-            prompts are taken in chunks.
 
     Whole numbers stay whole; a mean of nothing is NaN.
     """
     books = occupancy(requests, until=until, abandon_after=abandon_after)
-    makespan = books.end - books.first
-    completed = requests["completed"].to_numpy()
-    stopped_at = float(schedule.stopped_at)
+    makespan, completed = books.end - books.first, requests["completed"].to_numpy()
+    billed = billed_after(workload, requests["progress"].to_numpy())
+    earned = np.where(completed, billed, 0)
     parts: dict[str, Any] = _counts(requests)
-    parts["unstable"] = not np.isnan(stopped_at) or _grows(books, until)
-    busy_steps = int(stretches.steps.sum())
-    parts |= {"tokens": int(requests["progress"].sum()), "makespan": makespan, "busy_steps": busy_steps}
-    parts["throughput"] = _ratio(int(billed.sum()), makespan)
-    earned = billed[completed]
-    price = prices(workload, cost.price)
-    parts["revenue"] = (
-        price * int(earned.sum()) if isinstance(price, float) else float((price[completed] * earned).sum())
-    )
+    parts["unstable"] = not np.isnan(schedule.stopped_at) or _grows(books, until)
+    parts |= {"tokens": int(requests["progress"].sum()), "makespan": makespan}
+    parts |= {"busy_steps": int(stretches.steps.sum()), "throughput": _ratio(int(billed.sum()), makespan)}
+    parts["revenue"] = revenue(workload, cost.price, earned)
     externality = int((stretches.externality * stretches.steps).sum())
     workers = sum(group.count for group in groups)
-    parts |= _money(requests, busy_steps, externality, cost, workers * makespan)
+    parts |= _money(requests, parts["busy_steps"], externality, cost, workers * makespan)
     parts["profit"] = parts["revenue"] - parts["cost"] - np.nan_to_num(parts["cost_workers"])
     parts |= {"externality": externality} | _fairness(stretches, alpha)
-    duration = (segments["end"] - segments["start"]).to_numpy()
     slots = sum(group.count * (group.batch_size or 0) for group in groups)
-    used, busy = float((duration * stretches.batch).sum()), float(duration.sum())
+    used, busy, spread = _step_time(segments, stretches)
     parts["utilisation"] = _ratio(used, slots * makespan)
     parts["busy_fraction"] = _ratio(busy, workers * makespan)
-    columns = latency_columns(requests, workload)
-    for metric in LATENCIES:
-        parts |= statistics_of(metric, columns[metric])
-    parts["tpot_undefined"] = int((completed & np.isnan(columns["tpot"])).sum())
-    parts |= statistics_of("normalised_latency", columns["normalised_latency"])
-    parts["wait_p999"] = quantile(columns["wait"], 0.999)
-    parts["mean_batch"] = _ratio(used, busy)
-    parts["mean_extent_by_time"] = _ratio(float((duration * stretches.extent).sum()), busy)
+    parts |= _latencies(requests, workload)
+    parts |= {"mean_batch": _ratio(used, busy), "mean_extent_by_time": _ratio(spread, busy)}
     parts |= {"mean_queue": books.mean_queue, "mean_in_system": books.mean_in_system}
     held = kv_held(stretches, schedule, workload)
     parts |= {"kv_peak": int(held.peak.max(initial=0)), "kv_mean": held.pooled_mean}
     parts["oldest_age"] = _largest(books.ages(until))
-    classes = length_classes(workload.tokens)
-    parts["jain_slowdown"] = jain_index(mean_by_class(slowdown(requests, groups), classes))
-    parts |= {
-        f"{outcome}_share": _ratio(parts[outcome], parts["arrived"]) for outcome in ("rejected", "abandoned")
-    }
+    slowed = mean_by_class(slowdown(requests, groups), length_classes(workload.tokens))
+    parts["jain_slowdown"] = jain_index(slowed)
+    for outcome in ("rejected", "abandoned"):
+        parts[f"{outcome}_share"] = _ratio(parts[outcome], parts["arrived"])
     parts |= per_million(parts, int(earned.sum()))
-    parts["stopped_at"] = stopped_at
+    parts["stopped_at"] = float(schedule.stopped_at)
     return pd.Series(parts, dtype=object, name="summary")
 
 
@@ -141,6 +125,26 @@ def _fairness(stretches: Stretches, alpha: int | None) -> dict[str, Any]:
         "max_extent": int(extent.max()) if len(extent) else 0,
         "violations": np.nan if alpha is None else int(steps[extent > alpha].sum()),
     }
+
+
+def _step_time(segments: pd.DataFrame, stretches: Stretches) -> tuple[float, float, float]:
+    """Slot time used, step time, and the integral of the extent over it, of all workers."""
+    duration = (segments["end"] - segments["start"]).to_numpy()
+    weights = (stretches.batch, 1, stretches.extent)
+    used, busy, spread = (float((duration * weight).sum()) for weight in weights)
+    return used, busy, spread
+
+
+def _latencies(requests: pd.DataFrame, workload: Workload) -> dict[str, Any]:
+    """Means and quantiles of the latency metrics, and how many have no TPOT."""
+    columns = latency_columns(requests, workload)
+    parts: dict[str, Any] = {}
+    for metric in LATENCIES:
+        parts |= statistics_of(metric, columns[metric])
+    undefined = requests["completed"].to_numpy() & np.isnan(columns["tpot"])
+    parts["tpot_undefined"] = int(undefined.sum())
+    parts |= statistics_of("normalised_latency", columns["normalised_latency"])
+    return parts | {"wait_p999": quantile(columns["wait"], 0.999)}
 
 
 def _largest(values: Floats) -> float:

@@ -81,4 +81,5 @@ def _window_of(times: Floats, edges: Floats) -> Ints:
 
 
 def _ratios(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    ratios: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return ratios

@@ -7,6 +7,7 @@ from `worker`, `start_step` and `progress` alone, the duration of a step from it
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, inf, isnan, nan
 from typing import Any
 
@@ -92,7 +93,7 @@ def mean_number(run: fairq.Result, begin: float, end: float, left: Any) -> float
     spans = [(row["arrival"], left(run, row)) for row in rows]
     moments = sorted({begin, end, *(t for span in spans for t in span if begin < t < end)})
     total = 0.0
-    for t, later in zip(moments[:-1], moments[1:], strict=True):
+    for t, later in pairwise(moments):
         total += (later - t) * sum(came <= t < gone for came, gone in spans)
     return total / (end - begin)
 

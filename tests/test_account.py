@@ -48,11 +48,11 @@ def test_the_summary_of_a_small_schedule(lockstep):
         "latency_p90": 5.0, "wait_mean": 2 / 3, "ttft_mean": 8 / 3, "tpot_mean": 1.0, "tpot_undefined": 1,
     }  # fmt: skip
     assert {name: summary[name] for name in expected} == pytest.approx(expected)
-    assert list(summary.index[:23]) == [
-        "arrived", "completed", "running_end", "queued_end", "rejected", "abandoned", "tokens", "makespan",
-        "busy_steps", "throughput", "revenue", "cost", "cost_intrinsic", "cost_time", "cost_externality",
-        "cost_workers", "profit", "externality", "mean_extent", "max_extent", "violations", "utilisation",
-        "busy_fraction",
+    assert list(summary.index[:24]) == [
+        "arrived", "completed", "running_end", "queued_end", "rejected", "abandoned", "unstable", "tokens",
+        "makespan", "busy_steps", "throughput", "revenue", "cost", "cost_intrinsic", "cost_time",
+        "cost_externality", "cost_workers", "profit", "externality", "mean_extent", "max_extent",
+        "violations", "utilisation", "busy_fraction",
     ]  # fmt: skip
 
 
