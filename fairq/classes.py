@@ -18,6 +18,7 @@ from fairq.reshaping import billed_after
 from fairq.schedule import Schedule
 from fairq.sla import judge
 from fairq.stretches import Stretches
+from fairq.terms import Terms
 from fairq.workload import Workload
 
 __all__ = ["POOLED", "Classes", "class_table", "find_classes", "per_million", "request_costs", "revenue"]
@@ -41,16 +42,16 @@ class Classes:
 
     labels: Sequence[str]
     index: Ints
-    terms: Mapping[str, Any]
+    terms: Mapping[str, Terms]
 
     def price(self, default: float) -> Floats:
         """Price per token of each class, `default` where it has none of its own."""
-        own = [getattr(self.terms.get(label), "price", None) for label in self.labels]
+        own = [self.terms.get(label, Terms()).price for label in self.labels]
         return np.array([default if price is None else price for price in own])
 
     def limits(self) -> list[Mapping[str, float] | None]:
         """The SLA of each class, None without one."""
-        return [getattr(self.terms.get(label), "sla", None) for label in self.labels]
+        return [self.terms.get(label, Terms()).sla for label in self.labels]
 
 
 def find_classes(workload: Workload) -> Classes:
@@ -59,7 +60,7 @@ def find_classes(workload: Workload) -> Classes:
     >>> find_classes(Workload.from_arrays([5, 3, 4], label=["chat", "code", "chat"])).labels
     ['chat', 'code']
     """
-    terms = _terms(workload)
+    terms = workload.terms
     codes, found = pd.factorize(workload.label)
     labels = [*terms, *(label for label in found if label not in terms)]
     place = {label: k for k, label in enumerate(labels)}
@@ -68,7 +69,7 @@ def find_classes(workload: Workload) -> Classes:
 
 def revenue(workload: Workload, price: float, earned: Ints) -> float:
     """What the `earned` billed tokens of each request bring, at its class's own price or else at `price`."""
-    if all(term.price is None for term in _terms(workload).values()):
+    if all(term.price is None for term in workload.terms.values()):
         return price * int(earned.sum())
     classes = find_classes(workload)
     return float((classes.price(price)[classes.index] * earned).sum())
@@ -151,10 +152,6 @@ def per_million(money: Mapping[str, float], billed: int) -> dict[str, float]:
     """
     names = ("cost", "revenue", "profit")
     return {f"{name}_per_million": money[name] * 1e6 / billed if billed else np.nan for name in names}
-
-
-def _terms(workload: Workload) -> Mapping[str, Any]:
-    return getattr(workload, "terms", {})
 
 
 def _money(sums: dict[str, float]) -> dict[str, float]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairq.terms import SLA_METRICS
 from fairq.workload import Workload
 
 __all__ = [
@@ -28,7 +29,7 @@ Floats = NDArray[np.float64]
 LATENCIES = ("latency", "wait", "ttft", "tpot")
 """The metrics that are columns of the requests table."""
 
-METRICS = (*LATENCIES, "normalised_latency")
+METRICS = SLA_METRICS
 """All latency metrics; an SLA may limit any of them."""
 
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -161,15 +159,31 @@ def test_the_cost_of_a_class_is_what_it_brings_and_causes(lockstep):
 
 
 def test_classes_with_terms_come_first_and_keep_their_prices():
-    """Labels c (no terms) and a, b with terms; b has no request."""
-    terms = {"b": SimpleNamespace(price=3.0, sla=None), "a": SimpleNamespace(price=1.0, sla={"wait": 1.0})}
-    workload = SimpleNamespace(label=np.array(["c", "a", "c"], dtype=object), terms=terms)
+    """Labels c (no terms) and a, b with terms, one without an SLA and one without a price."""
+    terms = {"b": fairq.Terms(price=3.0), "a": fairq.Terms(sla={"wait": 1.0})}
+    workload = fairq.Workload.from_arrays([9] * 4, label=["c", "a", "c", "b"]).with_terms(terms)
     classes = find_classes(workload)
     assert list(classes.labels) == ["b", "a", "c"]
-    assert classes.index.tolist() == [2, 1, 2]
-    assert classes.price(2.0).tolist() == [3.0, 1.0, 2.0]
+    assert classes.index.tolist() == [2, 1, 2, 0]
+    assert classes.price(2.0).tolist() == [3.0, 2.0, 2.0]
     assert classes.limits() == [None, {"wait": 1.0}, None]
-    assert revenue(workload, 2.0, np.array([10, 20, 0])) == 2.0 * 10 + 1.0 * 20
+    assert revenue(workload, 2.0, np.array([10, 20, 0, 5])) == 2.0 * 30 + 3.0 * 5
+
+
+def test_a_run_with_terms_uses_each_class_s_own():
+    """B = 1, lengths 4 2 3: chat pays 1 a token and wants a latency of 4, code pays 5 and has no SLA.
+
+    Latencies are 4, 6 and 9: of the two chats one keeps its SLA in a makespan of 9.
+    """
+    workload = fairq.Workload.from_arrays([4, 2, 3], label=["chat", "code", "chat"]).with_terms(
+        {"chat": fairq.Terms(price=1.0, sla={"latency": 4.0}), "code": fairq.Terms(price=5.0)}
+    )
+    run = fairq.simulate(workload, "fcfs", batch_size=1)
+    table = run.classes
+    assert run.summary["revenue"] == 7 * 1.0 + 2 * 5.0
+    assert table["revenue"].tolist() == [7.0, 10.0, 17.0]
+    assert table["attainment"].tolist() == pytest.approx([0.5, np.nan, 0.5], nan_ok=True)
+    assert table["goodput"].tolist() == pytest.approx([1 / 9, np.nan, 1 / 9], nan_ok=True)
 
 
 def test_who_pays_whose_externality(lockstep):
