@@ -1,18 +1,22 @@
 """A step-by-step simulator of the model, against which the engine is tested.
 
 It is deliberately naive: every worker is advanced one step at a time, at every instant every
-worker that is not inside a step is asked, and each policy sorts its list anew at each ask.  It
-shares no code with the engine beyond `StepTime`, so that an error would have to be made twice.
+worker that is not inside a step is asked, and each policy (`oracle_policies`) sorts its list anew at
+each ask.  It shares no code with the engine beyond `StepTime` and the streams of random numbers, so
+that an error would have to be made twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import floor
+from math import floor, inf
 from typing import Any
 
+from oracle_policies import RULES, Ask, Cohort, cluster, isjl, matched, wait_in_window, with_age
+
 from fairq.cost import StepTime
+from fairq.streams import stream
 
 __all__ = ["POLICIES", "OracleRun", "run"]
 
@@ -43,23 +47,16 @@ class OracleRun:
     completed: int = 0
     running_end: int = 0
     queued_end: int = 0
-
-
-@dataclass
-class Cohort:
-    """What Phase ONE of isjl or free-ride decided, and how far it has come."""
-
-    leader: int
-    own: list[int]  # o_2 .. o_M, for Phase TWO, not yet started
-    lanes: list[list[int]]  # by lane, in the order of running, not yet started
-    delay: int
-    first_step: int
-    running: list[int | None] = field(default_factory=list)  # by lane, the last one started
+    rejected: list[int] = field(default_factory=list)  # request ids
+    abandoned: list[int] = field(default_factory=list)
 
 
 @dataclass
 class Worker:
     index: int
+    batch_size: int
+    step: tuple[float, float, float]
+    queue: list[int]  # its own, or the one that all share
     batch: list[int] = field(default_factory=list)
     steps: int = 0
     boundary: float | None = None  # the end of the step it is inside
@@ -69,6 +66,19 @@ class Worker:
     k1: int = 0
     k2: int = 0
     cohort: Cohort | None = None
+    idle_since: float = -inf
+    wake: float | None = None  # when an idle worker wants to be asked again
+
+
+@dataclass(frozen=True)
+class Front:
+    """How arrivals reach workers, and how long they stay."""
+
+    dispatch: str = "central"
+    queue_limit: float = inf
+    abandon_after: float = inf
+    seed: int = 0
+    replication: int = 0
 
 
 class Simulation:
@@ -80,18 +90,24 @@ class Simulation:
         arrival: Sequence[float],
         sizes: Sequence[int],
         prompt: Sequence[int],
-        ask: Callable[[Simulation, Worker], bool],
+        ask: Ask,
         alpha: int | None,
-        workers: int,
-        batch_size: int,
-        step: tuple[float, float, float],
+        groups: Sequence[tuple[int, tuple[float, float, float]]],
+        front: Front,
     ) -> None:
         n = len(tokens)
         self.tokens, self.arrival, self.sizes, self.prompt = tokens, arrival, sizes, prompt
-        self.ask, self.alpha, self.batch_size, self.step = ask, alpha, batch_size, step
-        self.workers = [Worker(index) for index in range(workers)]
+        self.ask, self.alpha, self.front = ask, alpha, front
+        shared: list[int] = []
+        self.workers = [
+            Worker(index, batch_size, step, shared if front.dispatch == "central" else [])
+            for index, (batch_size, step) in enumerate(groups)
+        ]
         self.unreleased = sorted(range(n), key=lambda i: (arrival[i], i))
-        self.queue: list[int] = []
+        self.draws = stream(front.seed, front.replication, "dispatch").random((n, 2)).tolist()
+        self.sent: dict[int, int] = {}  # the worker to whose queue each was dispatched
+        self.turns = 0
+        self.now = -inf
         self.done = OracleRun(
             [None] * n, [None] * n, [-1] * n, [-1] * n, [0] * n, [None] * n, [0] * n, [0.0] * n
         )
@@ -100,28 +116,93 @@ class Simulation:
         while (now := self.next_instant()) is not None:
             if until is not None and now > until:
                 break
+            self.now = now
             for worker in self.workers:
                 if worker.boundary == now:
                     self.close_step(worker, now)
             while self.unreleased and self.arrival[self.unreleased[0]] <= now:
-                self.queue.append(self.unreleased.pop(0))
+                self.dispatch(self.unreleased.pop(0))
             if until is not None and now >= until:
                 break
             self.ask_until_none_comes_back(now)
+            while self.abandon(now):
+                self.ask_until_none_comes_back(now)
             for worker in self.workers:
                 if worker.boundary is None and worker.batch:
                     self.begin_step(worker, now)
 
     def next_instant(self) -> float | None:
         times = [worker.boundary for worker in self.workers if worker.boundary is not None]
+        times += [w.wake for w in self.workers if w.boundary is None and w.wake is not None]
         if self.unreleased:
             times.append(self.arrival[self.unreleased[0]])
-        return min(times, default=None)
+        times += [self.arrival[i] + self.front.abandon_after for i in self.waiting()]
+        return min((time for time in times if time < inf), default=None)
+
+    # Who comes in and who leaves unserved.
+
+    def waiting(self) -> list[int]:
+        """Those that a worker's queue or reserve holds, by arrival."""
+        lost = self.done.abandoned
+        return self.by_arrival([i for i in self.sent if not self.started(i) and i not in lost])
+
+    def dispatch(self, i: int) -> None:
+        order = len(self.sent) + len(self.done.rejected)
+        if len(self.waiting()) >= self.front.queue_limit:
+            self.done.rejected.append(i)
+            return
+        index = self.choose(i, *self.draws[order])
+        self.sent[i] = index
+        self.workers[index].queue.append(i)
+
+    def choose(self, i: int, first: float, second: float) -> int:
+        count = len(self.workers)
+        dispatch = self.front.dispatch
+        if dispatch == "central":
+            return 0
+        if dispatch == "round-robin":
+            self.turns += 1
+            return (self.turns - 1) % count
+        if dispatch == "length-class":
+            assert self.alpha is not None
+            return (-(-self.sizes[i] // self.alpha) if self.alpha else self.sizes[i]) % count
+        if dispatch == "least-work":
+            return min(range(count), key=self.work)
+        one, other = floor(first * count), floor(second * (count - 1))
+        other += other >= one
+        two = [0] if count == 1 else sorted((one, other))
+        among = {"random": [one], "power-of-two": two, "jsq": range(count)}[dispatch]
+        return min(among, key=lambda w: len(self.unfinished(w)))
+
+    def unfinished(self, w: int) -> list[int]:
+        gone = self.done.abandoned
+        return [i for i, to in self.sent.items() if to == w and not self.finished(i) and i not in gone]
+
+    def work(self, w: int) -> int:
+        return sum(self.sizes[i] - self.done.progress[i] for i in self.unfinished(w))
+
+    def abandon(self, now: float) -> bool:
+        """Let those go who have waited long enough; whether any of them was in a reserve."""
+        kept = False
+        for i in self.waiting():
+            if self.arrival[i] + self.front.abandon_after > now:
+                continue
+            self.done.abandoned.append(i)
+            for worker in self.workers:
+                if i in worker.queue:
+                    worker.queue.remove(i)
+                    break
+            else:
+                kept = True
+                for worker in self.workers:
+                    if worker.cohort is not None:
+                        worker.cohort.drop(i)
+        return kept
 
     def begin_step(self, worker: Worker, now: float) -> None:
         if worker.last_boundary != now:
             worker.base, worker.n, worker.k1, worker.k2 = now, 0, 0, 0
-        c, b, tau = self.step
+        c, b, tau = worker.step
         largest = max(self.done.progress[i] for i in worker.batch) + 1
         worker.n += 1
         worker.k1 += len(worker.batch)
@@ -141,6 +222,7 @@ class Simulation:
             if self.done.progress[i] == self.tokens[i]:
                 self.done.finish[i] = now
                 worker.batch.remove(i)
+                worker.idle_since = now
 
     def count_step(self, batch: list[int], duration: float) -> None:
         done = self.done
@@ -171,6 +253,7 @@ class Simulation:
             for worker in self.workers:
                 if worker.boundary is None:
                     running = len(worker.batch)
+                    worker.wake = None
                     came_back |= self.ask(self, worker)
                     for i in worker.batch[running:]:
                         self.done.start[i] = now
@@ -181,7 +264,7 @@ class Simulation:
     # What a policy may look at and do.
 
     def free(self, worker: Worker) -> int:
-        return self.batch_size - len(worker.batch)
+        return worker.batch_size - len(worker.batch)
 
     def fair(self, worker: Worker) -> bool:
         """Whether the max progress of the batch is at most alpha."""
@@ -209,179 +292,20 @@ class Simulation:
         return sorted(requests, key=lambda i: (-self.sizes[i], self.arrival[i], i))
 
 
-Ask = Callable[[Simulation, Worker], bool]  # answers whether requests came back
-Order = Callable[[Simulation, list[int]], list[int]]
-
-
-def rule(order: Order, when: str, guard: bool) -> Ask:
-    def ask(sim: Simulation, worker: Worker) -> bool:
-        if when == "empty" and worker.batch:
-            return False
-        while sim.free(worker) and sim.queue and (not guard or sim.fair(worker)):
-            first = order(sim, sim.queue)[0]
-            sim.queue.remove(first)
-            sim.admit(worker, first)
-        return False
-
-    return ask
-
-
-PhaseOne = Callable[[Simulation, Worker], "Cohort | None"]
-
-
-def cohorts(phase_one: PhaseOne) -> Ask:
-    """The agent shared by isjl, robust-isjl and free-ride: "Order within one ask", in that order."""
-
-    def ask(sim: Simulation, worker: Worker) -> bool:
-        assert sim.alpha is not None
-        came_back = False
-        cohort = worker.cohort
-        if cohort is not None and sim.started(cohort.leader):
-            over = sim.done.progress[cohort.leader] >= sim.alpha + 1
-            if over or sim.finished(cohort.leader):
-                came_back |= give_back(sim, cohort)
-        if not worker.batch and (cohort is None or sim.started(cohort.leader)):
-            if cohort is not None:
-                came_back |= give_back(sim, cohort)
-            worker.cohort = cohort = phase_one(sim, worker)
-        if cohort is not None:
-            start_leader_if_due(sim, worker, cohort)
-            start_packs(sim, worker, cohort)
-        if cohort is None or sim.started(cohort.leader):
-            phase_two(sim, worker, cohort)
-        return came_back
-
-    return ask
-
-
-def give_back(sim: Simulation, cohort: Cohort) -> bool:
-    """Return what the cohort reserved and has not started to the undone; whether that was anything."""
-    reserved = cohort.own + [i for lane in cohort.lanes for i in lane]
-    sim.queue.extend(reserved)
-    cohort.own = []
-    cohort.lanes = [[] for _ in cohort.lanes]
-    return reserved != []
-
-
-def start_leader_if_due(sim: Simulation, worker: Worker, cohort: Cohort) -> None:
-    if sim.started(cohort.leader):
-        return
-    packs_finished = all(
-        not lane and (last is None or sim.finished(last))
-        for lane, last in zip(cohort.lanes, cohort.running, strict=True)
-    )
-    if worker.steps >= cohort.first_step + cohort.delay or packs_finished:
-        sim.admit(worker, cohort.leader)
-
-
-def idle_lanes(sim: Simulation, cohort: Cohort) -> list[int]:
-    """The lanes that have pack requests left but none running."""
-    idle = []
-    for j, (lane, last) in enumerate(zip(cohort.lanes, cohort.running, strict=True)):
-        if lane and (last is None or sim.finished(last)):
-            idle.append(j)
-    return idle
-
-
-def start_packs(sim: Simulation, worker: Worker, cohort: Cohort) -> None:
-    for j in idle_lanes(sim, cohort):
-        if sim.fair(worker):
-            first = cohort.lanes[j].pop(0)
-            cohort.running[j] = first
-            sim.admit(worker, first)
-
-
-def phase_two(sim: Simulation, worker: Worker, cohort: Cohort | None) -> None:
-    while sim.fair(worker):
-        kept = 0 if cohort is None else len(idle_lanes(sim, cohort))
-        own = [] if cohort is None else cohort.own
-        if sim.free(worker) <= kept or not own + sim.queue:
-            return
-        largest = sim.largest_first(own + sim.queue)[0]
-        (own if largest in own else sim.queue).remove(largest)
-        sim.admit(worker, largest)
-
-
-def reserve(sim: Simulation, worker: Worker, leader: int, own: list[int], lanes: list[list[int]]) -> Cohort:
-    for i in [leader, *own, *(i for lane in lanes for i in lane)]:
-        sim.queue.remove(i)
-    return Cohort(leader, own, lanes, 0, worker.steps, [None] * len(lanes))
-
-
-def fill_lanes(sim: Simulation, undone: list[int], m: int) -> list[list[int]]:
-    """Lanes 2..B with what the scan after o_m gives them, in order of packing."""
-    assert sim.alpha is not None
-    alpha, o = sim.alpha, sim.sizes
-    o_1, o_m = o[undone[0]], o[undone[m - 1]]
-    lanes: dict[int, list[int]] = {j: [] for j in range(2, sim.batch_size + 1)}
-
-    def takes(j: int, i: int) -> bool:
-        pack = [o[k] for k in lanes[j]] + [o[i]]
-        if j > m:
-            return sum(pack) <= alpha
-        cap = min(2 * alpha, o_1 - o[undone[j - 1]] + alpha)
-        return sum(pack) <= cap and sum(pack) - max(pack) <= alpha
-
-    for i in undone[m:]:
-        if o[i] > min(2 * alpha, o_1 - o_m + alpha):
-            continue
-        for j in [*range(m + 1, sim.batch_size + 1), *range(m, 1, -1)]:
-            if takes(j, i):
-                lanes[j].append(i)
-                break
-    return list(lanes.values())
-
-
-def isjl(pack_order: str) -> Ask:
-    if pack_order not in ("ascending", "descending"):
-        raise ValueError(f"pack_order is {pack_order!r}")
-
-    def phase_one(sim: Simulation, worker: Worker) -> Cohort | None:
-        assert sim.alpha is not None
-        undone = sim.largest_first(sim.queue)
-        if len(undone) < 2 or sim.sizes[undone[1]] <= sim.alpha:
-            return None
-        m = min(sim.batch_size, sum(sim.sizes[i] > sim.alpha for i in undone))
-        packs = fill_lanes(sim, undone, m)
-        if pack_order == "ascending":
-            packs = [sim.smallest_first(pack) for pack in packs]
-        cohort = reserve(sim, worker, undone[0], undone[1:m], packs)
-        totals = [sum(sim.sizes[i] for i in pack) for pack in packs]
-        cohort.delay = max([0, *(total - sim.alpha for total in totals)])
-        return cohort
-
-    return cohorts(phase_one)
-
-
-def free_ride_phase_one(sim: Simulation, worker: Worker) -> Cohort | None:
-    assert sim.alpha is not None
-    alpha, o = sim.alpha, sim.sizes
-    undone = sim.largest_first(sim.queue)
-    if len(undone) < 2 or o[undone[1]] <= alpha:
-        return None
-    last = undone[1 : sim.batch_size]  # o_2 .. o_B, one to end each lane
-    packs: list[list[int]] = [[] for _ in last]
-    for i in undone[sim.batch_size :]:
-        for pack, end in zip(packs, last, strict=True):
-            if sum(o[k] for k in pack) + o[i] <= min(alpha, o[undone[0]] - o[end]):
-                pack.append(i)
-                break
-    lanes = [[*sim.smallest_first(pack), end] for pack, end in zip(packs, last, strict=True)]
-    return reserve(sim, worker, undone[0], [], lanes)
-
-
-RULES: dict[str, Ask] = {
-    "fcfs": rule(Simulation.by_arrival, "slot", guard=False),
-    "fcfs-static": rule(Simulation.by_arrival, "empty", guard=False),
-    "fcfs-fair": rule(Simulation.by_arrival, "slot", guard=True),
-    "sjf": rule(Simulation.smallest_first, "slot", guard=False),
-    "ljf": rule(Simulation.largest_first, "empty", guard=False),
-    "ljf-fair": rule(Simulation.largest_first, "slot", guard=True),
-    "free-ride": cohorts(free_ride_phase_one),
-}
-
-POLICIES = (*RULES, "isjl", "robust-isjl")
+POLICIES = (*RULES, "isjl", "robust-isjl", "matched", "cluster", "window")
 """The names that `run` knows."""
+
+
+def ask_of(policy: str, options: dict[str, Any]) -> Ask:
+    """The policy with its options, which are taken out."""
+    max_wait = options.pop("max_wait", None)
+    if policy in ("isjl", "robust-isjl"):
+        return isjl(options.pop("pack_order", "ascending"), inf if max_wait is None else max_wait)
+    if policy == "matched":
+        return matched
+    if policy == "cluster":
+        return cluster(options.pop("patience", 0))
+    return RULES[policy] if max_wait is None else with_age(policy, max_wait)
 
 
 def run(
@@ -390,21 +314,29 @@ def run(
     policy: str,
     *,
     alpha: float | None,
-    workers: int,
-    batch_size: int,
-    step: tuple[float, float, float],
+    workers: int = 1,
+    batch_size: int = 1,
+    step: tuple[float, float, float] = (1.0, 0.0, 0.0),
+    groups: Sequence[tuple[int, tuple[float, float, float]]] | None = None,
     upper: Sequence[int] | None = None,
     options: Mapping[str, Any] | None = None,
     until: float | None = None,
     prompt: Sequence[int] | None = None,
+    **front: Any,
 ) -> OracleRun:
-    """Simulate one run on a central queue; `step` is (c, b, tau), `options` pack_order and size."""
+    """Simulate one run; `step` is (c, b, tau), `options` the policy's own and size.
+
+    `groups` has the batch size and step of each worker, where they differ; `front` are the fields of `Front`.
+    """
     options = dict(options or {})
-    size = options.pop("size", "upper" if policy == "robust-isjl" else "tokens")
-    ask = isjl(options.pop("pack_order", "ascending")) if policy in ("isjl", "robust-isjl") else RULES[policy]
+    base = options.pop("base", "fcfs") if policy == "window" else policy
+    size = options.pop("size", "upper" if base == "robust-isjl" else "tokens")
+    window, min_batch = options.pop("window", None), options.pop("min_batch", None)
+    ask = ask_of(base, options)
+    if policy == "window":
+        ask = wait_in_window(ask, window, min_batch)
     if options:
         raise ValueError(f"{policy} has no option {', '.join(options)}")
-    time = StepTime(*step)
     sim = Simulation(
         tokens,
         [float(t) for t in arrival],
@@ -412,16 +344,22 @@ def run(
         [0] * len(tokens) if prompt is None else prompt,
         ask,
         None if alpha is None else floor(alpha),
-        workers,
-        batch_size,
-        (time.c, time.b, time.tau),
+        [(batch_size, checked(step))] * workers if groups is None else groups,
+        Front(**front),
     )
     sim.go(until)
-    if until is None and any(finish is None for finish in sim.done.finish):
-        raise RuntimeError(f"{policy} left requests unserved")
     done = sim.done
+    lost = [*done.rejected, *done.abandoned]
+    if until is None and any(finish is None for i, finish in enumerate(done.finish) if i not in lost):
+        raise RuntimeError(f"{policy} left requests unserved")
     done.arrived = len(tokens) - len(sim.unreleased)
     done.completed = sum(finish is not None for finish in done.finish)
     done.running_end = sum(start is not None for start in done.start) - done.completed
-    done.queued_end = done.arrived - done.completed - done.running_end
+    done.queued_end = done.arrived - done.completed - done.running_end - len(lost)
     return done
+
+
+def checked(step: tuple[float, float, float]) -> tuple[float, float, float]:
+    """The step time with the engine's own defaults and types."""
+    time = StepTime(*step)
+    return time.c, time.b, time.tau

@@ -21,12 +21,24 @@ CHUNK = 250
 CHECKED = 5  # check() costs as much as the run: one instance of so many, under every policy
 
 PACK_ORDERS = ("ascending", "descending")
-VARIANTS: list[tuple[str, dict[str, str]]] = [
-    *((name, {}) for name in oracle.POLICIES if name not in ("isjl", "robust-isjl")),
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in oracle.RULES),
     *((name, {"pack_order": order}) for name in ("isjl", "robust-isjl") for order in PACK_ORDERS),
 ]
-NEED_NO_ALPHA = ("fcfs", "fcfs-static", "sjf", "ljf")
-MAY_EXCEED_ALPHA = ("fcfs", "sjf")
+WAITS = (0, 0.5, 1, 2.5, 4, 10)  # units of time, times about a step; some end on boundaries, some between
+WAITING: list[tuple[str, str, dict[str, Any]]] = [  # policy, the option that is such a time, the others
+    ("matched", "", {}),
+    ("cluster", "", {}),
+    ("cluster", "patience", {}),
+    *(("window", "window", {"base": name}) for name in (*oracle.RULES, "isjl", "matched", "cluster")),
+    ("window", "window", {"base": "robust-isjl", "min_batch": 2}),
+    ("window", "window", {"base": "cluster", "patience": 3}),
+    ("window", "window", {"base": "ljf-fair", "max_wait": 6, "min_batch": 3}),
+    *((name, "max_wait", {}) for name in ("ljf", "ljf-fair", "isjl", "robust-isjl", "free-ride")),
+]
+FEWER = 100  # instances for each of those, and three times as many in `make test-slow`
+NEED_NO_ALPHA = ("fcfs", "fcfs-static", "sjf", "ljf", "matched")
+MAY_EXCEED_ALPHA = ("fcfs", "sjf", "window")
 
 METRICS = ("latency", "wait", "ttft", "tpot")
 QUANTILES = {"p50": 50, "p90": 90, "p95": 95, "p99": 99}
@@ -42,11 +54,13 @@ def engine_clock(step: tuple[float, float, float]) -> tuple[str | fairq.StepTime
     return fairq.StepTime(*step), cost
 
 
-def policy_options(instance: Instance, policy: str, options: dict[str, str]) -> dict[str, Any]:
-    return options if policy == "robust-isjl" else {**options, "size": instance["size"]}
+def policy_options(instance: Instance, policy: str, options: dict[str, Any]) -> dict[str, Any]:
+    return (
+        options if "robust-isjl" in (policy, options.get("base")) else {**options, "size": instance["size"]}
+    )
 
 
-def run_engine(instance: Instance, policy: str, options: dict[str, str], **keywords: Any) -> Result:
+def run_engine(instance: Instance, policy: str, options: dict[str, Any], **keywords: Any) -> Result:
     workload = fairq.Workload.from_arrays(
         tokens=instance["tokens"],
         arrival=instance["arrival"],
@@ -68,7 +82,7 @@ def run_engine(instance: Instance, policy: str, options: dict[str, str], **keywo
     )
 
 
-def run_oracle(instance: Instance, policy: str, options: dict[str, str]) -> oracle.OracleRun:
+def run_oracle(instance: Instance, policy: str, options: dict[str, Any]) -> oracle.OracleRun:
     return oracle.run(
         instance["tokens"],
         instance["arrival"],
@@ -172,7 +186,7 @@ def assert_same_summary(result: Result, instance: Instance, expected: oracle.Ora
             assert close(summary[name], value), (name, summary[name], value)
 
 
-def assert_agrees(instance: Instance, policy: str, options: dict[str, str], *, check: bool) -> None:
+def assert_agrees(instance: Instance, policy: str, options: dict[str, Any], *, check: bool) -> None:
     result = run_engine(instance, policy, options)
     expected = run_oracle(instance, policy, options)
     try:
@@ -194,7 +208,7 @@ def assert_agrees(instance: Instance, policy: str, options: dict[str, str], *, c
     ],
 )
 @pytest.mark.parametrize(("policy", "options"), VARIANTS)
-def test_seeded_instances(policy: str, options: dict[str, str], first: int) -> None:
+def test_seeded_instances(policy: str, options: dict[str, Any], first: int) -> None:
     for seed in range(first, first + CHUNK):
         instance = random_instance(np.random.default_rng(seed))
         assert_agrees(instance, policy, options, check=seed % CHECKED == 0)
@@ -218,7 +232,7 @@ def test_without_alpha_nothing_is_counted_as_a_violation(policy: str) -> None:
 
 
 @pytest.mark.parametrize(("policy", "options"), VARIANTS)
-def test_segments_add_up_to_the_steps(policy: str, options: dict[str, str]) -> None:
+def test_segments_add_up_to_the_steps(policy: str, options: dict[str, Any]) -> None:
     for seed in range(40):
         instance = random_instance(np.random.default_rng(seed))
         result = run_engine(instance, policy, options, record="segments")
@@ -231,6 +245,20 @@ def test_segments_add_up_to_the_steps(policy: str, options: dict[str, str]) -> N
         assert extent.max() == expected.max_extent or parts.empty
         assert close(((parts["end"] - parts["start"]) * parts["batch"]).sum(), expected.slot_time)
         result.check()
+
+
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(part * FEWER, marks=pytest.mark.slow) for part in (1, 2, 3))]
+)
+@pytest.mark.parametrize(("policy", "time", "options"), WAITING)
+def test_policies_that_wait(policy: str, time: str, options: dict[str, Any], first: int) -> None:
+    for seed in range(first, first + FEWER):
+        rng = np.random.default_rng([seed, 7])
+        instance = random_instance(rng)
+        given = dict(options)
+        if time:
+            given[time] = float(rng.choice(WAITS)) * sum(instance["step"]) * float(rng.choice([1, 1, 1.3]))
+        assert_agrees(instance, policy, given, check=seed % CHECKED == 0)
 
 
 def hand_worked(tokens: list[int], arrival: list[float]) -> Instance:
