@@ -1,6 +1,6 @@
-"""The command `fairq`: run a scenario, describe a trace, list the policies, print a scenario's schema.
+"""The command `fairq`: run a scenario, describe a trace, list or try policies, print a scenario's schema.
 
-Exit status: 0 done; 1 a run failed or broke one of its invariants; 2 bad input or output that cannot
+Exit status: 0 done; 1 a run failed, or a policy or a run broke a rule; 2 bad input or output that cannot
 be written, one line on stderr and nothing written; 130 interrupted.
 """
 
@@ -13,14 +13,12 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from fairq import trace_command
+from fairq import policies_command, trace_command
 from fairq.errors import FairqError, InputError, ReadWarning, unknown_name
 from fairq.manifest import own_version
-from fairq.policy import POLICIES
 from fairq.validation import whole_number
 
 __all__ = ["main"]
@@ -30,7 +28,7 @@ COMMANDS = ("run", "policies", "schema", "trace")
 OPTIONS: dict[str | None, tuple[str, ...]] = {
     None: ("--version",),
     "run": ("--out", "--jobs", "--force", "--set"),
-    "policies": ("--json",),
+    "policies": policies_command.OPTIONS,
     "schema": (),
     "trace": trace_command.OPTIONS,
 }
@@ -132,9 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_run(commands)
-    policies = commands.add_parser("policies", help="list the policies by name", allow_abbrev=False)
-    policies.add_argument("--json", action="store_true", help="as JSON, a list of objects")
-    policies.set_defaults(act=_policies)
+    policies_command.add_to(commands)
     schema = commands.add_parser(
         "schema", help="print the JSON Schema of a scenario file", allow_abbrev=False
     )
@@ -189,19 +185,6 @@ def _run(arguments: argparse.Namespace) -> int:
     if study.reused:
         print("The run was there already: same scenario, seed and versions; nothing was simulated.")
     print(f"Report: {study.report}")
-    return OK
-
-
-def _policies(arguments: argparse.Namespace) -> int:
-    if arguments.json:
-        print(json.dumps([asdict(info) for info in POLICIES.values()], indent=2, ensure_ascii=False))
-        return OK
-    width = max(map(len, POLICIES))
-    for info in POLICIES.values():
-        traits = ["needs alpha" if info.needs_alpha else "alpha optional"]
-        traits += ["keeps every step within alpha"] if info.guarded else []
-        traits += [f"options: {', '.join(info.options)}"] if info.options else []
-        print(f"{info.name:<{width}}  {info.summary} ({info.source})\n{'':<{width}}  {'; '.join(traits)}")
     return OK
 
 

@@ -20,7 +20,7 @@ from fairq.rules import RULES, RuleAgent
 from fairq.validation import finite_number
 from fairq.window import WindowAgent
 
-__all__ = ["POLICIES", "PolicyInfo", "PolicyPlan", "check_policy", "plan_policy"]
+__all__ = ["POLICIES", "PolicyInfo", "PolicyPlan", "check_policy", "plan_policy", "policy_info"]
 
 SETTINGS = ("batch_size", "clock", "cost", "dispatch", "record", "seed", "until", "workers")
 """Keywords of every run, whatever its policy."""
@@ -144,7 +144,7 @@ def check_policy(
     True
     """
     options = options or {}
-    info = _info(name, options)
+    info = policy_info(name, options)
     if alpha is not None:
         finite_number("alpha", alpha, at_least=0)
     elif info.needs_alpha:
@@ -162,8 +162,16 @@ def check_policy(
     return info
 
 
-def _info(name: str, options: Mapping[str, Any]) -> PolicyInfo:
-    """What is known of the policy, of a wrapper together with its base."""
+def policy_info(name: str, options: Mapping[str, Any] | None = None) -> PolicyInfo:
+    """What is known of a policy, of a wrapper together with its base.
+
+    Raises:
+        InputError: no such policy or base, or one that cannot be loaded.
+
+    >>> policy_info("window", {"base": "isjl"}).needs_alpha
+    True
+    """
+    options = options or {}
     if name not in POLICIES:
         return _own_info(name, load(name, POLICIES))
     info = POLICIES[name]

@@ -159,17 +159,36 @@ class Money(Part):
 Option = bool | int | float | str
 
 
+def _named_by_module(data: Mapping[str, Any]) -> dict[str, Any]:
+    """`data` with ``name`` in place of ``module``, which is another word for it."""
+    if "name" in data:
+        raise InputError(f"module is {data['module']!r}: a policy has a name or a module, not both")
+    places = data["module"]
+    for place in places if isinstance(places, (list, tuple)) else [places]:
+        if not isinstance(place, str) or ":" not in place:
+            raise InputError(f"module is {place!r}: it must be 'package:Class'")
+    return {"name": places} | {key: value for key, value in data.items() if key != "module"}
+
+
+def _module_in_place_of_name(schema: dict[str, Any]) -> None:
+    place = {"type": "string", "pattern": ".:."}
+    either = [place, {"type": "array", "items": place, "minItems": 1}]
+    schema["properties"]["module"] = {"anyOf": either, "description": "Where a policy is: 'package:Class'."}
+    schema["required"] = [name for name in schema["required"] if name != "name"]
+    schema["oneOf"] = [{"required": ["name"]}, {"required": ["module"]}]
+
+
 class Arm(Part):
     """A policy, or a grid of them: every list is one axis. Further keys are the policy's own options."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", json_schema_extra=_module_in_place_of_name)
     __pydantic_extra__: dict[str, Any]
 
     name: Annotated[
         Annotated[str, Tag("<one>")]
         | Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(as_tuple), Tag("<list>")],
         Discriminator(_scalar_or_list),
-    ] = Field(description="A policy's name, or a list of names.")
+    ] = Field(description="A policy's name, or a list of names; 'package:Class' is one of another package.")
     alpha: (
         Annotated[
             Annotated[Amount, Tag("<one>")]
@@ -183,6 +202,8 @@ class Arm(Part):
     @classmethod
     def _plain_options(cls, data: Any) -> Any:
         if isinstance(data, Mapping):
+            if "module" in data:
+                data = inside(_named_by_module, data)
             for key, value in data.items():
                 if key not in ("name", "alpha"):
                     inside(_check_option, key, value)
