@@ -188,6 +188,8 @@ class Agent:
             return "uniqueness", f"request {request} is {act}, but it has started already"
         if request in worker.reserved:
             return "uniqueness", f"request {request} is {act} twice"
+        if request in worker.ledger.lost:
+            return "reservation", f"request {request} is {act}, but it has left unserved"
         return "reservation", f"request {request} is {act}, but it is kept for another worker"
 
     def _error(self, rule: str, detail: str) -> PolicyError:

@@ -84,9 +84,8 @@ def _of_entry(name: str) -> Any:
     try:
         return offered()[name].load()
     except (Exception, SystemExit) as error:  # noqa: BLE001 -- as below
-        raise InputError(
-            f"policy {name!r} of {offered()[name].value} cannot be loaded: {_why(error)}"
-        ) from None
+        place = offered()[name].value
+        raise InputError(f"policy {name!r} at {place!r} cannot be loaded: {_why(error)}") from None
 
 
 def _imported(module: str, name: str) -> ModuleType:

@@ -126,9 +126,9 @@ def probes(rng: np.random.Generator, count: int) -> Iterator[Probe]:
             workers=int(rng.choice([1, 1, 2, 3])),
             batch_size=int(rng.choice([1, 2, 2, 3, 4])),
             slack=int(rng.choice([0, 0, 0, 3])),
-            dispatch="central" if True else str(rng.choice(["central", "central", "jsq", "round-robin"])),
+            dispatch=str(rng.choice(["central", "central", "jsq", "round-robin"])),
             until=float(rng.integers(1, 2 * spread + 8)) if rng.random() < 0.15 else None,
-            abandon_after=None if True else float(rng.integers(1, 12)) if rng.random() < 0.25 else None,
+            abandon_after=float(rng.integers(1, 12)) if rng.random() < 0.25 else None,
             slow=bool(rng.random() < 0.3),
         )
 
