@@ -15,7 +15,7 @@ from typing import Any
 from fairq.errors import InputError, unknown_name
 from fairq.validation import shown
 
-__all__ = ["GROUP", "load", "offered", "own_options"]
+__all__ = ["GROUP", "load", "offered", "own_options", "source_of"]
 
 GROUP = "fairq.policies"
 """The entry point group in which a package offers policies."""
@@ -78,6 +78,20 @@ def own_options(policy: Any) -> tuple[str, ...]:
     names = tuple(one.name for one in parameters if one.kind in named)
     anything = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
     return (*names, "*") if anything else names
+
+
+def source_of(policy: Any) -> Path | None:
+    """The file in which a policy's class is written; None where it has none, as one written in C.
+
+    >>> from fairq.rules import RuleAgent
+    >>> source_of(RuleAgent).name
+    'rules.py'
+    """
+    try:
+        file = inspect.getsourcefile(policy if isinstance(policy, type) else type(policy))
+    except TypeError:
+        return None
+    return None if file is None else Path(file)
 
 
 def _of_entry(name: str) -> Any:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairq.errors import InputError
+from fairq.loading import load, source_of
+from fairq.policy import POLICIES
 
 if TYPE_CHECKING:
     from fairq.scenario import Scenario
@@ -38,10 +40,18 @@ def manifest_of(scenario: Scenario) -> dict[str, Any]:
     }
 
 
+def own_sources(scenario: Scenario) -> dict[str, Path]:
+    """The source files of the policies that are not of this package, by name."""
+    names = {cell.policy for cell in scenario.cells()} - set(POLICIES)
+    found = {name: source_of(load(name)) for name in sorted(names)}
+    return {name: path for name, path in found.items() if path is not None}
+
+
 def _digests(scenario: Scenario) -> dict[str, str]:
     """SHA-256 of the files that the scenario reads, so that a changed one is not taken for the old one."""
     digests = {}
-    for field, (given, path) in scenario.files().items():
+    own = {f"policy {name!r}": (name, path) for name, path in own_sources(scenario).items()}
+    for field, (given, path) in (scenario.files() | own).items():
         try:
             with path.open("rb") as file:
                 digests[given] = hashlib.file_digest(file, "sha256").hexdigest()

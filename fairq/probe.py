@@ -112,7 +112,7 @@ def probes(rng: np.random.Generator, count: int) -> Iterator[Probe]:
     """So many runs of every kind, smaller ones first.
 
     >>> [len(probe.tokens) for probe in probes(np.random.default_rng(0), 3)]
-    [1, 1, 1]
+    [1, 5, 9]
     """
     for index in range(count):
         requests = 1 + index * 12 // count

@@ -268,6 +268,12 @@ def test_a_scenario_names_a_module(folder, capsys):
     )
     assert main(["run", "s.toml"]) == 0
     assert "mine_ok:FirstCome (limit 2)" in capsys.readouterr().out
+    assert main(["run", "s.toml"]) == 0
+    assert "nothing was simulated" in capsys.readouterr().out
+    text = (folder / "mine_ok.py").read_text()
+    (folder / "mine_ok.py").write_text(text + "# another policy now\n")
+    assert main(["run", "s.toml"]) == 2
+    capsys.readouterr()
     for value, told in (
         ("mine_ok:Other", "without a method decide"),
         ("mine_wrong:X", "cannot be imported"),
