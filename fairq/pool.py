@@ -77,7 +77,7 @@ class Pool:
         self._calendar = calendar = Calendar()
         self._ledger = ledger
         self._limits = limits
-        self._order: list[int] = arrivals.by_arrival.tolist()
+        self._order = ranking.ids if ranking.order == "arrival" else arrivals.by_arrival.tolist()
         central = Queue(ranking)
         self._agents = [
             Agent(

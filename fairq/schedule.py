@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
 from math import nan
 
@@ -67,11 +68,12 @@ class Ledger:
         count = len(tokens)
         self.tokens: list[int] = tokens.tolist()
         self.arrival: list[float] = arrival.tolist()
-        self.worker = [-1] * count
-        self.start_step = [-1] * count
-        self.steps = [0] * count
-        self.start = [nan] * count
-        self.finish = [nan] * count
+        # Machine numbers, not objects: these columns are written once, and a run may have millions of rows.
+        self.worker = array("q", [-1]) * count
+        self.start_step = array("q", [-1]) * count
+        self.steps = array("q", [0]) * count
+        self.start = array("d", [nan]) * count
+        self.finish = array("d", [nan]) * count
         self.entered = self.left = 0
         self.rejected: list[int] = []
         self.abandoned: list[int] = []
@@ -107,15 +109,15 @@ class Ledger:
 
     def schedule(self) -> Schedule:
         """The stays written so far."""
-        worker = np.array(self.worker, dtype=np.int64)
+        worker = np.frombuffer(self.worker, dtype=np.int64)
         request = np.flatnonzero(worker >= 0)
         return Schedule(
             request=request,
             worker=worker[request],
-            start_step=np.array(self.start_step, dtype=np.int64)[request],
-            steps=np.array(self.steps, dtype=np.int64)[request],
-            start=np.array(self.start, dtype=np.float64)[request],
-            finish=np.array(self.finish, dtype=np.float64)[request],
+            start_step=np.frombuffer(self.start_step, dtype=np.int64)[request],
+            steps=np.frombuffer(self.steps, dtype=np.int64)[request],
+            start=np.frombuffer(self.start, dtype=np.float64)[request],
+            finish=np.frombuffer(self.finish, dtype=np.float64)[request],
             rejected=np.array(self.rejected, dtype=np.int64),
             abandoned=np.array(self.abandoned, dtype=np.int64),
             stopped_at=self.stopped_at,

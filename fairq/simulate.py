@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf, isnan, ulp
@@ -17,7 +18,7 @@ from fairq.dispatch import Arrivals, check_dispatch
 from fairq.errors import InputError, RecordError, unknown_name
 from fairq.groups import WorkerGroup, per_worker, resolve_groups
 from fairq.metrics import Metrics
-from fairq.policy import plan_policy
+from fairq.policy import PolicyPlan, plan_policy
 from fairq.pool import Limits, Pool
 from fairq.ranking import Ranking, order_keys
 from fairq.reshaping import prompt_model
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Result", "simulate"]
 
 _RECORDS = ("summary", "requests", "segments")
+_MANY = 200_000  # requests from which on a pool's memory is worth the time to collect it
 _LARGEST_MONEY = 1e100  # far below where floats end, so that no sum or difference does
 _LARGEST_SUM = 2**62  # integer sums of the account stay below this, so 64 bits hold them
 
@@ -216,20 +218,7 @@ def simulate(
         _check_resolution(workload, group.clock or TOKEN_CLOCK)
     _check_money(workload, cost)
     budget = None if alpha is None else floor(alpha)
-    size = workload.upper if plan.size == "upper" else workload.tokens
-    by_arrival = order_keys("arrival", size, workload.arrival)
-    pool = Pool(
-        plan.agents,
-        name=plan.name,
-        slots=slots,
-        laws=laws,
-        ranking=Ranking(plan.order, size, workload.arrival),
-        dispatch=dispatch,
-        arrivals=Arrivals(size, by_arrival, budget, seed, replication),
-        ledger=Ledger(workload.tokens, workload.arrival),
-        limits=limits,
-    )
-    schedule = pool.run()
+    schedule = _serve(workload, plan, slots, laws, budget, dispatch, limits, seed, replication)
     stopped = not isnan(schedule.stopped_at)
     horizon = schedule.stopped_at if stopped else until
     books = account(
@@ -244,6 +233,36 @@ def simulate(
         seed=seed, replication=replication, abandon_after=abandon_after, guarded=plan.guarded, record=record,
         _tables=kept,
     )  # fmt: skip
+
+
+def _serve(
+    workload: Workload,
+    plan: PolicyPlan,
+    slots: list[int],
+    laws: list[StepTime],
+    alpha: int | None,
+    dispatch: str,
+    limits: Limits,
+    seed: int,
+    replication: int,
+) -> Schedule:
+    """The schedule that the pool makes; the pool itself is gone when the account is drawn up."""
+    size = workload.upper if plan.size == "upper" else workload.tokens
+    by_arrival = order_keys("arrival", size, workload.arrival)
+    schedule = Pool(
+        plan.agents,
+        name=plan.name,
+        slots=slots,
+        laws=laws,
+        ranking=Ranking(plan.order, size, workload.arrival),
+        dispatch=dispatch,
+        arrivals=Arrivals(size, by_arrival, alpha, seed, replication),
+        ledger=Ledger(workload.tokens, workload.arrival),
+        limits=limits,
+    ).run()
+    if len(workload) > _MANY:
+        gc.collect()  # agents and processes know each other, so the pool does not go by itself
+    return schedule
 
 
 def _limits(
