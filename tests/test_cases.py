@@ -24,6 +24,7 @@ def run_case(case: Case) -> fairq.Result:
         batch_size=case["batch_size"],
         clock=fairq.StepTime(step["c"], step["b"], step["tau"]),
         until=case.get("until"),
+        dispatch=case.get("dispatch", "central"),
         record="segments",
         **case["options"],
     )
@@ -54,6 +55,14 @@ def test_core_cases(policy: str) -> None:
 def test_cases_of_policies_that_batch(policy: str, rows: int) -> None:
     cases = [case for case in read_cases("more.jsonl") if case["policy"] == policy]
     assert len(cases) == rows
+    for case in cases:
+        assert_same_schedule(case)
+
+
+@pytest.mark.parametrize("dispatch", ["round-robin", "jsq", "least-work", "length-class"])
+def test_cases_of_dispatchers(dispatch: str) -> None:
+    cases = [case for case in read_cases("more.jsonl") if case["dispatch"] == dispatch]
+    assert len(cases) == 18
     for case in cases:
         assert_same_schedule(case)
 
