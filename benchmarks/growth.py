@@ -33,7 +33,9 @@ def served(policy: str, requests: int, workers: int, clock: str | fairq.StepTime
     load, settings = POLICIES[policy]
     workload = poisson(requests, load=load, workers=workers, batch_size=32)
     if isinstance(clock, fairq.StepTime):
-        workload = fairq.Workload.from_arrays(tokens=workload.tokens, arrival=workload.arrival * clock.c * 1.2)
+        workload = fairq.Workload.from_arrays(
+            tokens=workload.tokens, arrival=workload.arrival * clock.c * 1.2
+        )
     return fairq.simulate(workload, policy, workers=workers, batch_size=32, clock=clock, **settings)
 
 

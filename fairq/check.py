@@ -17,7 +17,7 @@ from fairq.schedule import Schedule
 from fairq.stretches import Stretches, find_stretches
 
 if TYPE_CHECKING:
-    from fairq.simulate import Result
+    from fairq.result import Result
 
 __all__ = ["check_result"]
 

@@ -13,7 +13,7 @@ from fairq.errors import CheckError, InputError, PolicyError
 from fairq.loading import load
 from fairq.policy import POLICIES, check_policy
 from fairq.probe import Probe, probes
-from fairq.simulate import Result
+from fairq.result import Result
 
 __all__ = ["RULES", "Conformance", "Failure", "check_conformance"]
 

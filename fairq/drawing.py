@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from fairq.cost import StepTime
-    from fairq.simulate import Result
+    from fairq.result import Result
 
     Bar = tuple[np.ndarray, np.ndarray]  # progress at the cuts, and their times
 

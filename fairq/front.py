@@ -14,7 +14,7 @@ from typing import Protocol
 
 from fairq.agent import Agent
 from fairq.boundaries import boundaries_of
-from fairq.dispatch import Dispatcher
+from fairq.dispatcher import Dispatcher
 from fairq.ranking import RankSet
 
 __all__ = ["CentralQueue", "Front", "OwnQueues"]

@@ -24,8 +24,8 @@ from fairq.validation import finite_number
 from fairq.windows import window_table
 
 if TYPE_CHECKING:
+    from fairq.result import Result
     from fairq.schedule import Schedule
-    from fairq.simulate import Result
 
 __all__ = ["Metrics"]
 

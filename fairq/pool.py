@@ -9,42 +9,26 @@ instant is over, the pool asks the agents (`settle`).
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 from fairq.agent import Agent
 from fairq.cost import StepTime
 from fairq.decision import Policy
-from fairq.dispatch import Arrivals, make_dispatcher
+from fairq.dispatch import make_dispatcher
+from fairq.dispatcher import Arrivals
 from fairq.errors import PolicyError
 from fairq.front import CentralQueue, Front, OwnQueues
+from fairq.limits import Limits
 from fairq.ranking import Ranking
 from fairq.schedule import Ledger, Schedule
 from fairq.timeline import Alarm, Calendar
 from fairq.waiting import Queue
 from fairq.worker import Worker
 
-__all__ = ["Limits", "Pool"]
+__all__ = ["Pool"]
 
 _PATIENCE = 100_000  # instants at which an idle pool may be asked without anything happening
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What ends a wait, or a run, early; infinity: nothing does.
-
-    Attributes:
-        until: when the run stops.
-        queue_limit: an arrival that finds that many requests waiting in the pool is rejected.
-        abandon_after: time after which a request that has not started leaves.
-        max_queued: the arrival that makes more than that many wait ends the run.
-    """
-
-    until: float = inf
-    queue_limit: float = inf
-    abandon_after: float = inf
-    max_queued: float = inf
 
 
 class Pool:

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import floor, inf, isnan, ulp
+from collections.abc import Sequence
+from math import floor, isnan, ulp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from fairq.account import account
-from fairq.check import check_result
 from fairq.cost import TOKEN_CLOCK, Cost, StepTime, resolve_clock
-from fairq.dispatch import Arrivals, check_dispatch
-from fairq.errors import InputError, RecordError, unknown_name
+from fairq.dispatch import check_dispatch
+from fairq.dispatcher import Arrivals
+from fairq.errors import InputError, unknown_name
 from fairq.groups import WorkerGroup, per_worker, resolve_groups
-from fairq.metrics import Metrics
+from fairq.limits import Limits, check_limits
 from fairq.policy import PolicyPlan, plan_policy
-from fairq.pool import Limits, Pool
+from fairq.pool import Pool
 from fairq.ranking import Ranking, order_keys
-from fairq.reshaping import prompt_model
+from fairq.result import Result
 from fairq.schedule import Ledger, Schedule
-from fairq.validation import finite_number, whole_number
+from fairq.validation import whole_number
 from fairq.workload import Workload
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 __all__ = ["Result", "simulate"]
 
@@ -35,122 +33,6 @@ _RECORDS = ("summary", "requests", "segments")
 _MANY = 200_000  # requests from which on a pool's memory is worth the time to collect it
 _LARGEST_MONEY = 1e100  # far below where floats end, so that no sum or difference does
 _LARGEST_SUM = 2**62  # integer sums of the account stay below this, so 64 bits hold them
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Result(Metrics):
-    """A run and what it amounts to.
-
-    Attributes:
-        summary: counts, money, fairness, utilisation and quantiles, by name.
-        schedule: the stays that the engine returned; None where ``record="summary"``.
-        workload, policy, options, alpha, dispatch, cost, until, seed, replication, abandon_after:
-            what was run.
-        groups: the workers, each group with its batch size and clock.
-        guarded: whether the policy promises constraint (1).
-        record: ``"summary"``, ``"requests"`` or ``"segments"``: which tables are kept.
-    """
-
-    summary: pd.Series
-    schedule: Schedule | None
-    workload: Workload
-    policy: str
-    options: Mapping[str, Any]
-    alpha: float | None
-    groups: tuple[WorkerGroup, ...]
-    dispatch: str
-    cost: Cost
-    until: float | None
-    seed: int
-    replication: int
-    abandon_after: float | None
-    guarded: bool
-    record: str
-    _tables: Mapping[str, pd.DataFrame]
-
-    def __repr__(self) -> str:
-        alpha = "" if self.alpha is None else f", alpha={self.alpha:g}"
-        return (
-            f"Result({self.policy!r}{alpha}, workers={self.workers}, batch_size={self.batch_size}: "
-            f"{self.summary['completed']} of {self.summary['arrived']} requests completed, "
-            f"makespan {self.summary['makespan']:g})"
-        )
-
-    @property
-    def workers(self) -> int:
-        """G, the workers of the pool."""
-        return sum(group.count for group in self.groups)
-
-    @property
-    def batch_size(self) -> int:
-        """B, the slots of a worker; of the largest, where they differ."""
-        return max(group.batch_size or 0 for group in self.groups)
-
-    @property
-    def clock(self) -> StepTime:
-        """The step time of the workers; of the first group, where they differ."""
-        return self.groups[0].clock or TOKEN_CLOCK
-
-    @property
-    def stopped_at(self) -> float:
-        """When a queue over `max_queued` ended the run; NaN where none did."""
-        return float(self.summary["stopped_at"])
-
-    @property
-    def horizon(self) -> float | None:
-        """When the run stopped: `until`, or sooner where the queue outgrew its limit; None: never."""
-        return self.until if isnan(self.stopped_at) else self.stopped_at
-
-    @property
-    def prompt_chunk(self) -> int:
-        """Prompt tokens that one step processes (`Workload.chunk_prompt`); 1 is the paper's model."""
-        return self.workload.prompt_chunk
-
-    @property
-    def prompt_model(self) -> str:
-        """What a prompt takes in this run, and what TTFT therefore is, in a sentence."""
-        return prompt_model(self.prompt_chunk)
-
-    @property
-    def requests(self) -> pd.DataFrame:
-        """A row per request: when it arrived, started and finished, what it waited, paid and caused.
-
-        Raises:
-            RecordError: the run kept the summary alone.
-        """
-        return self._table("requests")
-
-    @property
-    def segments(self) -> pd.DataFrame:
-        """A row per constant stretch of one worker: time, steps, batch, progress before its first step.
-
-        Raises:
-            RecordError: the run did not keep it.
-        """
-        return self._table("segments")
-
-    def check(self) -> None:
-        """Raise if the tables break an invariant, naming the rule.
-
-        Capacity, contiguity, release, conservation, a promised constraint (1), the count of
-        violations and the cost identity of Theorem 5.1, from the tables alone.
-
-        Raises:
-            CheckError: a rule is broken.
-            RecordError: the run kept no table to check.
-        """
-        check_result(self)
-
-    def plot_schedule(self, ax: Axes | None = None, worker: int = 0) -> Axes:
-        """Draw one worker's lanes against time, coloured by progress, as the paper's Figures 1 to 3."""
-        from fairq.drawing import plot_schedule
-
-        return plot_schedule(self, ax=ax, worker=worker)
-
-    def _table(self, name: str) -> pd.DataFrame:
-        if name not in self._tables:
-            raise RecordError(f"{name} was not recorded: record is {self.record!r}, it needs {name!r}")
-        return self._tables[name]
 
 
 def simulate(
@@ -213,7 +95,7 @@ def simulate(
     replication = whole_number("replication", replication, at_least=0)
     _check_choices(workload, clock, record)
     check_dispatch(dispatch, alpha)
-    limits = _limits(workload, until, queue_limit, abandon_after, max_queued)
+    limits = check_limits(workload, until, queue_limit, abandon_after, max_queued)
     for group in groups:
         _check_resolution(workload, group.clock or TOKEN_CLOCK)
     _check_money(workload, cost)
@@ -263,29 +145,6 @@ def _serve(
     if len(workload) > _MANY:
         gc.collect()  # agents and processes know each other, so the pool does not go by itself
     return schedule
-
-
-def _limits(
-    workload: Workload,
-    until: float | None,
-    queue_limit: int | None,
-    abandon_after: float | None,
-    max_queued: int | None,
-) -> Limits:
-    """What ends waits and the run early, checked; a backlog's queue is no sign of overload."""
-    arrival = workload.arrival
-    longest = _or_never(whole_number, "max_queued", max_queued, 1)
-    backlog = len(arrival) == 0 or arrival.min() == arrival.max()
-    return Limits(
-        until=_or_never(finite_number, "until", until, 0),
-        queue_limit=_or_never(whole_number, "queue_limit", queue_limit, 1),
-        abandon_after=_or_never(finite_number, "abandon_after", abandon_after, 0),
-        max_queued=inf if backlog else longest,
-    )
-
-
-def _or_never(check: Callable[..., float], name: str, value: float | None, at_least: int) -> float:
-    return inf if value is None else check(name, value, at_least=at_least)
 
 
 def _checked_cost(cost: Cost | None) -> Cost:

@@ -16,7 +16,7 @@ from fairq.errors import InputError
 from fairq.validation import whole_number
 
 if TYPE_CHECKING:
-    from fairq.simulate import Result
+    from fairq.result import Result
 
 __all__ = [
     "PackableSlack",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from instances import Instance, instances, random_instance
 
 import fairq
-from fairq.simulate import Result
+from fairq.result import Result
 
 SEEDS = 2000  # times 11 variants: `make test` runs the first QUICK of them, `make test-slow` the others
 QUICK = 1250

@@ -16,7 +16,7 @@ from small_study import small_scenario
 import fairq
 from fairq.cli import main
 from fairq.policy import POLICIES
-from fairq.simulate import Result
+from fairq.result import Result
 
 CALL = "from fairq.cli import main; sys.exit(main())"
 COMMAND = [sys.executable, "-c", f"import sys; {CALL}"]

@@ -16,7 +16,7 @@ import pytest
 from instances import random_instance
 
 import fairq
-from fairq.simulate import Result
+from fairq.result import Result
 
 
 def simulate(tokens: list[int], policy: str, batch_size: int, **keywords: Any) -> Result:

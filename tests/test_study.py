@@ -13,8 +13,8 @@ from pandas.testing import assert_frame_equal
 from small_study import SMALL, small_scenario
 
 from fairq import CheckError, InputError
+from fairq.result import Result
 from fairq.scenario import Scenario
-from fairq.simulate import Result
 from fairq.statistics import mean_interval
 from fairq.study import Study, load_study, run_study
 
