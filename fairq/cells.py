@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairq.columns import Place, times
+from fairq.columns import NUMBER, Place, times, written
 from fairq.errors import InputError
 
 __all__ = ["measured", "moments", "numbers_from", "plain_numbers", "texts"]
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _FLOATS = re.compile(r"[0-9.eE+-]*")
-_MOMENTS = re.compile(r"[0-9 .:TZ+-]*")
+_MOMENTS = re.compile(r"[0-9 .:TZ+|-]*")
+_TOO_FINE = re.compile(r"\.\d{10}")  # pandas would cut such a second off
 _SHORTEST_MOMENT = len("2023-11-16 18:15")
 
 Values = Sequence[Any] | NDArray[Any]
@@ -28,21 +28,24 @@ Values = Sequence[Any] | NDArray[Any]
 def plain_numbers(cells: Values) -> Values:
     """`cells` as an array of numbers where all are; else a list for a check to refuse, value by value.
 
-    Text is read as Python reads it, to the last bit; spaces around it are tolerated.
+    Text is read as Python reads it, to the last bit; spaces around it are tolerated.  It may stand among
+    numbers.
     """
     if isinstance(cells, np.ndarray):
-        return cells
+        if cells.dtype.kind not in "OU":
+            return cells
+        cells = cells.tolist()
     kinds = set(map(type, cells))
     try:
         if kinds == {str}:
-            return _from_text(cells)
+            return _from_text(list(cells))
         if kinds == {int}:
             return np.fromiter(cells, np.int64, len(cells))
         if kinds <= {int, float}:
             return np.fromiter(cells, np.float64, len(cells))
     except (ValueError, OverflowError):
         pass
-    return [_number(cell) if isinstance(cell, str) and kinds == {str} else cell for cell in cells]
+    return [_number(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
 def _from_text(cells: Sequence[str]) -> NDArray[Any]:
@@ -64,7 +67,7 @@ def _number(cell: str) -> float | str:
     cell = cell.strip()
     if len(cell) < 16 and cell.isascii() and cell.isdigit():
         return int(cell)
-    return float(cell) if _NUMBER.fullmatch(cell) else cell
+    return float(cell) if NUMBER.fullmatch(cell) else cell
 
 
 def moments(cells: Values, place: Place) -> NDArray[np.int64]:
@@ -87,7 +90,15 @@ def _all_look_like_moments(cells: Values) -> bool:
         set(map(type, cells)) == {str}
         and min(map(len, cells)) >= _SHORTEST_MOMENT
         and set(map(itemgetter(4), cells)) == {"-"}
-        and _MOMENTS.fullmatch("".join(cells)) is not None
+        and _are_moments("|".join(cells), len(cells))
+    )
+
+
+def _are_moments(together: str, count: int) -> bool:
+    return (
+        _MOMENTS.fullmatch(together) is not None
+        and together.count("|") == count - 1
+        and _TOO_FINE.search(together) is None
     )
 
 
@@ -108,8 +119,8 @@ def _nanoseconds(index: pd.DatetimeIndex, cells: Values, place: Place) -> NDArra
             bad = (index.year < 1700) | (index.year > 2200)
     at = int(bad.argmax())
     raise InputError(
-        f"{place('arrival', at)} is {_plain(cells[at])!r}: it must be a date and time from 1700 to 2200, "
-        "as 2023-11-16 18:15:46.680590"
+        f"{place('arrival', at)} is {written(cells[at])}: it must be a date and time from 1700 to 2200, "
+        "as 2023-11-16 18:15:46.680590, with at most nine digits after the point"
     )
 
 
@@ -118,15 +129,18 @@ def numbers_from(cells: Values, place: Place) -> NDArray[Any]:
     numbers = plain_numbers(cells)
     if isinstance(numbers, np.ndarray) and numbers.dtype.kind == "i" and (numbers >= 0).all():
         return numbers.astype(np.int64)
-    return times(numbers, place)
+    return times(numbers, place, cells)
 
 
-def measured(name: str, cells: Values, place: Place) -> NDArray[np.float64]:
-    """Measured seconds, finite and >= 0; nothing where nothing was measured, which is NaN."""
-    missing = [_is_missing(cell) for cell in cells]
+def measured(name: str, cells: Values, place: Place, minus_one: bool = False) -> NDArray[np.float64]:
+    """Measured seconds, finite and >= 0; nothing where nothing was measured, which is NaN.
+
+    With `minus_one`, -1 says so too.
+    """
+    missing = [_is_missing(cell) or (minus_one and _is_minus_one(cell)) for cell in cells]
     nothing = "0" if any(isinstance(cell, str) for cell in cells) else 0.0
     given = [nothing if gone else cell for cell, gone in zip(cells, missing, strict=True)]
-    values = times(plain_numbers(given), lambda _, index: place(name, index))
+    values = times(plain_numbers(given), lambda _, index: place(name, index), cells)
     return np.where(missing, np.nan, values)
 
 
@@ -136,10 +150,10 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and isnan(cell))
 
 
+def _is_minus_one(cell: Any) -> bool:
+    return (cell.strip() if isinstance(cell, str) else cell) in ("-1", "-1.0", -1)
+
+
 def texts(cells: Values, known: dict[str, str]) -> list[Any]:
     """Texts, equal ones being one object: a long file repeats few of them."""
     return [known.setdefault(cell, cell) if isinstance(cell, str) else cell for cell in cells]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -164,7 +164,8 @@ def _unknown_argument(text: str, command: str | None) -> InputError:
     """The error for an argument that no one takes."""
     place = "fairq" if command is None else f"fairq {command}"
     if not text.startswith("-"):
-        return InputError(f"{place} takes no further argument {text!r}")
+        hint = " (--columns takes OURS=THEIRS,OURS=THEIRS)" if command == "trace" else ""
+        return InputError(f"{place} takes no further argument {text!r}{hint}")
     return unknown_name("option", text.partition("=")[0], [*OPTIONS[command], "--help"], of=place)
 
 
@@ -184,6 +185,8 @@ def _run(arguments: argparse.Namespace) -> int:
     print()
     if study.reused:
         print("The run was there already: same scenario, seed and versions; nothing was simulated.")
+    for text in study.readings:
+        print(f"Read: {text}")
     print(f"Report: {study.report}")
     return OK
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import IO, Any
@@ -11,10 +11,15 @@ from typing import IO, Any
 from fairq.errors import InputError
 from fairq.textfile import open_text
 
-__all__ = ["CsvTable"]
+__all__ = ["CsvTable", "full_rows"]
 
 _ROWS = 1 << 13
 """Rows of a piece."""
+
+LONGEST = 1 << 24
+"""The most characters of a value."""
+
+_SEPARATORS = {";": "';'", "\t": "a tab", "|": "'|'"}
 
 
 class CsvTable:
@@ -25,12 +30,13 @@ class CsvTable:
     def __init__(self, text: IO[str], path: str) -> None:
         self.path = path
         self.blank = 0
-        self._reader = csv.reader(text, strict=True)
-        header = next(_rows(self._reader, path), None)
+        self._reader = _reader(text)
+        header = next(_full_rows(self._reader, path), None)
         if header is None:
             raise InputError(f"{path} is empty: it must be a CSV file with a header and a row per request")
         self.header = f"row {header[0]}"
         self.names = [name.strip() for name in header[1]]
+        _check_separator(self.names, f"{path}: {self.header}")
 
     def pieces(self, wanted: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         """The rows in order, as texts.
@@ -74,11 +80,34 @@ class CsvTable:
     def _again(self) -> Iterator[tuple[int, list[str]]]:
         """Every row from the header on, with the line on which it begins, read once more."""
         with open_text(self.path) as text:
-            yield from _rows(csv.reader(text, strict=True), self.path)
+            yield from full_rows(text, self.path)
 
 
-def _rows(reader: Any, path: str) -> Iterator[tuple[int, list[str]]]:
-    """Every row that is not blank, with the line of the file on which it begins."""
+def full_rows(text: Iterable[str], path: str) -> Iterator[tuple[int, list[str]]]:
+    """Every row of comma-separated text that is not blank, with the line of the file on which it begins.
+
+    Raises:
+        InputError: quotes that are not closed, or a value of more than `LONGEST` characters.
+    """
+    return _full_rows(_reader(text), path)
+
+
+def _reader(text: Iterable[str]) -> Any:
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST))  # one for the process: never lowered
+    return csv.reader(text, strict=True)
+
+
+def _check_separator(names: list[str], place: str) -> None:
+    """Refuse a header whose values are separated by something else than commas."""
+    for sign, called in _SEPARATORS.items():
+        if len(names) == 1 and sum(bool(part.strip()) for part in names[0].split(sign)) > 1:
+            raise InputError(
+                f"{place} is {_short(names[0])!r}, separated by {called}: the separator of a CSV file must "
+                "be a comma"
+            )
+
+
+def _full_rows(reader: Any, path: str) -> Iterator[tuple[int, list[str]]]:
     line = 1
     try:
         for row in reader:
@@ -86,7 +115,10 @@ def _rows(reader: Any, path: str) -> Iterator[tuple[int, list[str]]]:
                 yield line, row
             line = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"{path}: row {line} is not CSV ({error}): quotes must be closed") from None
+        must = "quotes must be closed"
+        if "limit" in str(error):
+            must = f"a value must have at most {LONGEST:,} characters, and {must}"
+        raise InputError(f"{path}: row {line} is not CSV ({error}): {must}") from None
 
 
 def _is_full(row: list[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,8 +30,8 @@ def describe(workload: Workload) -> dict[str, Any]:
 
     Keys: ``source`` (None without a file), ``requests``, ``time_unit``, ``arrivals`` (None where all
     come at one time), ``lengths`` (``prompt``, ``output``, ``total``), ``correlation`` of prompt and output.
-    Variances and CVs are those of a sample (divisor n − 1); a quantile p of n values is the
-    ceil(np)-th smallest.
+    A rate or CV that no float holds is not defined.  Variances and CVs are those of a sample (divisor
+    n − 1); a quantile p of n values is the ceil(np)-th smallest.
 
     >>> import fairq
     >>> w = fairq.Workload.from_arrays([5, 9, 7], arrival=[0, 1, 3])
@@ -61,18 +62,30 @@ def gap_figures(workload: Workload) -> dict[str, Any]:
     if back:
         arrival = np.sort(arrival)
     gaps = np.diff(arrival)
-    span, mean = float(arrival[-1] - arrival[0]), float(gaps.mean())
+    span = float(arrival[-1] - arrival[0])
+    mean = span / len(gaps)
     return {
         "first": float(arrival[0]),
         "span": span,
-        "rate": 1 / mean,
+        "rate": _known(len(gaps) / span),
         "mean_gap": mean,
-        "cv": float(gaps.std(ddof=1) / mean) if len(gaps) > 1 else None,
+        "cv": _cv(gaps, mean) if len(gaps) > 1 else None,
         "largest_gap": float(gaps.max()),
         "ties": count_ties(arrival),
         "out_of_order": workload.source.out_of_order if workload.source else back,
         "dispersion": dispersion(arrival - arrival[0]),
     }
+
+
+def _cv(gaps: NDArray[np.float64], mean: float) -> float | None:
+    """The CV of the gaps; scaled first, for gaps whose squares are no floats."""
+    with np.errstate(all="ignore"):
+        return _known(float((gaps / mean).std(ddof=1))) if mean > 0 else None
+
+
+def _known(value: float) -> float | None:
+    """None for what floats cannot hold: JSON has no word for it."""
+    return value if isfinite(value) else None
 
 
 def dispersion(since: NDArray[np.float64]) -> list[dict[str, Any]]:
@@ -83,9 +96,10 @@ def dispersion(since: NDArray[np.float64]) -> list[dict[str, Any]]:
     """
     figures = []
     for width in WINDOWS:
-        windows = int(since[-1] // width)
-        if not _FEWEST_WINDOWS <= windows <= 10 * len(since):
+        filled = float(since[-1]) / width  # infinite for times that are hardly floats
+        if not _FEWEST_WINDOWS <= filled <= 10 * len(since):
             continue
+        windows = int(since[-1] // width)
         counts = np.diff(np.searchsorted(since, width * np.arange(windows + 1)))
         mean = float(counts.mean())
         figures.append(

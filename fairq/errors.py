@@ -7,6 +7,7 @@ allowed.  `InputError` is the user's to mend (the command exits with status 2),
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -18,8 +19,20 @@ __all__ = [
     "PolicyError",
     "ReadWarning",
     "RecordError",
+    "one_line",
     "unknown_name",
 ]
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def one_line(text: str) -> str:
+    r"""`text` with control characters, line ends and lone surrogates as Python would write them.
+
+    >>> print(one_line("a\nb"))
+    a\nb
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class FairqError(Exception):
@@ -27,7 +40,10 @@ class FairqError(Exception):
 
 
 class InputError(FairqError, ValueError):
-    """A value given by the user is not allowed; the message says which and what is."""
+    """A value given by the user is not allowed; the message, of one line, says which and what is."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(one_line(str(message)))  # it may quote a file's name or a text of a file
 
 
 class ReadWarning(UserWarning):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import seaborn as sns
+from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Picture",
+    "as_picture",
     "as_png",
     "cost_decomposition",
     "latency_quantiles",
@@ -31,6 +33,11 @@ __all__ = [
     "study_pictures",
 ]
 
+_UNDATED: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Producer": None},
+    "svg": {"Date": None},
+}
 MARKERS = "oXsDP^v*<>"
 QUANTILES = ("p50", "p90", "p95", "p99")
 
@@ -80,9 +87,15 @@ def study_pictures(study: Study) -> list[Picture]:
 
 def as_png(figure: Figure, dpi: int = 110) -> bytes:
     """The figure as a PNG file whose bytes depend on nothing but the figure."""
+    return as_picture(figure, "png", dpi)
+
+
+def as_picture(figure: Figure, kind: str, dpi: int = 110) -> bytes:
+    """The figure as a file of the `kind` png, pdf or svg; the bytes depend on nothing but the figure."""
     FigureCanvasAgg(figure)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
+    with rc_context({"svg.hashsalt": "fairq"}):
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=_UNDATED[kind])
     return buffer.getvalue()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from fairq.provenance import origin
 from fairq.statistics import Interval, paired_difference
 from fairq.wording import metric, number_text, range_text, time_unit
 
@@ -24,10 +25,8 @@ def setting(study: Study) -> str:
     workers, runs = scenario.pool.count, scenario.replications
     arrived = study.runs.groupby("replication")["arrived"].first()
     clock = "a step is the unit of time" if unit == "steps" else "time in seconds"
-    trace = scenario.trace_path()
-    source = "" if trace is None else f" of the trace {trace.name}"
     return (
-        f"{number_text(float(arrived.mean()))} requests{source}"
+        f"{number_text(float(arrived.mean()))} requests{origin(scenario)}"
         f"{' on average' if arrived.nunique() > 1 else ''} "
         f"on {_count(workers, 'worker')} with batches of at most {scenario.pool.slots}, "
         f"{_count(runs, 'replication')} (seed {scenario.seed}), {clock}."

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from fairq.errors import InputError, unknown_name
+from fairq.errors import unknown_name
 
 __all__ = [
     "FORMATS", "OWN", "OWN_COLUMNS", "PAIR", "SERVEGEN_FAMILIES", "SERVEGEN_FIELDS", "UNITS", "Format",
-    "format_named", "recognise", "refuse_others",
+    "format_named",
 ]  # fmt: skip
 
 UNITS: Mapping[str, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -43,7 +43,8 @@ class Format:
         columns: the columns it must have, from our names to the file's.
         optional: those that are used where they are there.
         unit: of its times: a key of `UNITS`, ``"datetime"``, or None where it has no times.
-        marks: further columns of the file that tell it from a format with the same names.
+        marks: further columns of the file, any of which tells it from a format with the same names.
+        aborts: whether a row whose time to the first token is missing or -1 is of a request that was aborted.
         sniffed: whether it is recognised by its columns; else it must be named.
     """
 
@@ -54,11 +55,18 @@ class Format:
     optional: Mapping[str, str] = field(default_factory=dict)
     marks: tuple[str, ...] = ()
     sniffed: bool = True
+    aborts: bool = False
 
     @property
-    def wanted(self) -> tuple[str, ...]:
-        """The columns of the file by which the format is known."""
-        return (*self.columns.values(), *self.marks)
+    def wanted(self) -> str:
+        """The columns of the file by which the format is known, in words."""
+        columns = ", ".join(self.columns.values())
+        return f"{columns} and one of {', '.join(self.marks)}" if self.marks else columns
+
+    def fits(self, names: Collection[str]) -> bool:
+        """Whether a file with the columns `names` is of this format."""
+        marked = not self.marks or any(mark in names for mark in self.marks)
+        return marked and set(self.columns.values()) <= set(names)
 
 
 def _layout(arrival: str, prompt: str, output: str) -> dict[str, str]:
@@ -86,7 +94,10 @@ FORMATS: Mapping[str, Format] = {
             _layout("Timestamp", "Request tokens", "Response tokens"), "s",
             {"tokens": "Total tokens", "label": "Model", "measured_latency": "Elapsed time"},
         ),
-        Format("bailian", "Bailian (Qwen) usage traces", _MOONCAKE, "s", {"label": "type"}, ("chat_id",)),
+        Format(
+            "bailian", "Bailian (Qwen) usage traces", _MOONCAKE, "s", {"label": "type"},
+            ("chat_id", "parent_chat_id", "turn", "type"),
+        ),
         Format("mooncake", "Mooncake traces, in milliseconds", _MOONCAKE, "ms"),
         Format("mooncake-seconds", "the same columns in seconds", _MOONCAKE, "s", sniffed=False),
         Format(
@@ -121,6 +132,7 @@ FORMATS: Mapping[str, Format] = {
                 "label": "adapter_dir", "measured_latency": "request_latency",
                 "measured_ttft": "first_token_latency",
             },
+            aborts=True,
         ),
         Format("distserve", "DistServe traces", _layout("start_time", "prompt_len", "output_len"), "s"),
         Format(
@@ -148,61 +160,3 @@ def format_named(name: object) -> Format:
     if not isinstance(name, str) or name not in known:
         raise unknown_name("format", name, known)
     return known[name]
-
-
-def refuse_others(names: Collection[str], place: str) -> None:
-    """Refuse what is well known and no list of requests, with what to do about it.
-
-    Raises:
-        InputError: ServeGen clients, sessions of LLMServingSim, texts.
-    """
-    columns = list(names)
-    if len(columns) == SERVEGEN_FIELDS and columns[3] in SERVEGEN_FAMILIES:
-        raise InputError(
-            f"{place} is that of a ServeGen client, which is statistics and not requests: it must be given "
-            "to a scenario, as arrivals = { kind = 'servegen', path = ... }"
-        )
-    if "sub_requests" in columns:
-        raise InputError(
-            f"{place}, column 'sub_requests': sessions, whose requests wait for each other, are no list of "
-            "arrivals: it must have a time for each request"
-        )
-    if "conversations" in columns:
-        raise InputError(f"{place}, column 'conversations': it must hold token counts, and this is text")
-
-
-def recognise(names: Collection[str], place: str) -> Format:
-    """The format of a file with the columns `names`.
-
-    Raises:
-        InputError: none fits; the message has every format tried and the columns it wanted.
-
-    >>> recognise(["TIMESTAMP", "ContextTokens", "GeneratedTokens"], "row 1").name
-    'azure'
-    """
-    if "tokens" in names or {"prompt_tokens", "output_tokens"} <= set(names):
-        return OWN
-    for layout in FORMATS.values():
-        if layout.sniffed and set(layout.wanted) <= set(names):
-            return layout
-    if any(name in OWN_COLUMNS for name in names):
-        return OWN  # whose own check says what is amiss
-    raise InputError(f"{place}, {_unknown(list(names))}")
-
-
-def _unknown(names: list[str]) -> str:
-    tried = "; ".join(
-        f"{layout.name}: {', '.join(layout.wanted)}"
-        for layout in FORMATS.values()
-        if layout.sniffed and layout.name != "pairs"
-    )
-    shown = ", ".join(repr(name) for name in names[:12]) + (", ..." if len(names) > 12 else "")
-    return (
-        f"unknown column{'s' if len(names) > 1 else ''} {_short(shown)}: they must be those of a known "
-        f"format (csv: tokens, or prompt_tokens, output_tokens; {tried}); "
-        "format = and columns = {...} override"
-    )
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 300 else f"{text[:297]}..."

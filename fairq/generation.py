@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from os import stat_result
@@ -11,17 +12,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fairq.errors import InputError
+from fairq.errors import InputError, ReadWarning, one_line
 from fairq.joint import JointLengths
-from fairq.reshaping import arrival_rate, lengths, stretched
-from fairq.servegen import Client, read_client
+from fairq.resampling import lengths
+from fairq.reshaping import arrival_rate, stretched
+from fairq.servegen import Client, dataset_beside, read_client
 from fairq.sources_schema import LengthPool, ServeGen, Trace, TraceFile
 from fairq.streams import open_uniforms, stream
 from fairq.workload import Workload
 
-__all__ = ["Draw", "Locate", "Source", "arrivals_of", "with_lengths"]
+__all__ = ["Draw", "Locate", "Source", "arrivals_of", "readings", "with_lengths"]
 
 Locate = Callable[[str], Path]
+Stamp = tuple[int, int, int, int]
 
 
 class Source(Protocol):
@@ -75,6 +78,40 @@ class Draw:
         return InputError(f"{self.field}.{field}: {error}")
 
 
+def readings(sources: Iterable[tuple[str, Source]], locate: Locate) -> dict[str, dict[str, Any]]:
+    """How each file of requests is read, by dotted field, as plain values for JSON.
+
+    Parameters:
+        sources: the tables with arrivals and lengths, each with its dotted name.
+        locate: the file that a path of a table means.
+
+    Returns:
+        `fairq.source.Source` as a mapping; of a ServeGen client ``file``, ``format`` (``"servegen"``),
+        ``dataset``, ``windows`` and ``active``.  Files are called as the tables call them.
+
+    Raises:
+        InputError: a file that is not there or cannot be read.
+    """
+    found = {}
+    for field, source in sources:
+        draw, arrivals, tokens = Draw(0, 0, locate, field=field), source.arrivals, source.tokens
+        if isinstance(arrivals, Trace):
+            found[f"{field}.arrivals"] = _reading(arrivals, _recorded(arrivals, draw))
+        if isinstance(arrivals, ServeGen):
+            client, dataset = _client_of(arrivals, draw)
+            found[f"{field}.arrivals"] = {
+                "file": arrivals.path, "format": "servegen", "dataset": dataset,
+                "windows": len(client.windows), "active": len(client.active),
+            }  # fmt: skip
+        if isinstance(tokens, LengthPool):
+            found[f"{field}.tokens"] = _reading(tokens, _pool(tokens, draw))
+    return found
+
+
+def _reading(table: TraceFile, workload: Workload) -> dict[str, Any]:
+    return {} if workload.source is None else workload.source.to_dict() | {"file": table.path}
+
+
 def arrivals_of(source: Source, requests: int | None, draw: Draw) -> Workload:
     """Requests with their arrivals in order: with lengths where the arrivals bring them, else of one token.
 
@@ -85,8 +122,7 @@ def arrivals_of(source: Source, requests: int | None, draw: Draw) -> Workload:
     if isinstance(table, Trace):
         return _trace(table, draw)
     if isinstance(table, ServeGen):
-        drawn = _servegen(table, source.tokens is None, draw)
-        return drawn if requests is None else drawn.subset(np.arange(len(drawn)) < requests)
+        return _servegen(table, source.tokens is None, requests, draw)
     try:
         times = table.law().times(draw.stream("arrivals"), requests, draw.until)
     except InputError as error:
@@ -106,8 +142,7 @@ def with_lengths(drawn: Workload, table: Any, draw: Draw) -> Workload:
         return drawn
     generator, count = draw.stream("lengths"), len(drawn)
     if isinstance(table, LengthPool):
-        path = draw.existing(table.path, "tokens.path")
-        sample = lengths(_read(table, path, None, "keep"), open_uniforms(generator, count))
+        sample = lengths(_pool(table, draw), open_uniforms(generator, count))
     else:
         try:
             sample = _sample(table.law(), generator, count)
@@ -123,56 +158,78 @@ def _sample(law: Any, generator: np.random.Generator, count: int) -> Workload:
     return Workload.from_arrays(law.tokens(open_uniforms(generator, count)))
 
 
+def _pool(table: LengthPool, draw: Draw) -> Workload:
+    return _read(table, draw.existing(table.path, "tokens.path"), None, "keep")
+
+
+def _recorded(table: Trace, draw: Draw) -> Workload:
+    return _read(table, draw.existing(table.path, "arrivals.path"), table.time_unit, table.ties)
+
+
 def _trace(table: Trace, draw: Draw) -> Workload:
-    path = draw.existing(table.path, "arrivals.path")
-    drawn = _read(table, path, table.time_unit, table.ties)
+    drawn = _recorded(table, draw)
     try:
         if table.window is not None:
             drawn = drawn.window(*table.window)
         factor = None if table.rate is None else arrival_rate(drawn) / table.rate
         if table.bootstrap is not None:
             drawn = drawn.bootstrap(draw.stream("arrivals"), table.bootstrap)
+        return drawn if factor is None else stretched(drawn, factor)
     except InputError as error:
         raise draw.error("arrivals", error) from None
-    return drawn if factor is None else stretched(drawn, factor)
 
 
-def _servegen(table: ServeGen, own_lengths: bool, draw: Draw) -> Workload:
-    path = draw.existing(table.path, "arrivals.path")
-    dataset = None if table.dataset is None else draw.existing(table.dataset, "arrivals.dataset")
-    client = _client(path, dataset)
+def _servegen(table: ServeGen, own_lengths: bool, requests: int | None, draw: Draw) -> Workload:
+    client, _ = _client_of(table, draw)
     try:
         if table.window is not None:
             client = client.between(*table.window)
-        drawn = client.draw(draw.stream("arrivals"), draw.stream("lengths") if own_lengths else None)
+        lengths_from = draw.stream("lengths") if own_lengths else None
+        drawn = client.draw(draw.stream("arrivals"), lengths_from, requests)
+        return drawn if table.rate is None else stretched(drawn, client.mean_rate() / table.rate)
     except InputError as error:
         raise draw.error("arrivals", error) from None
-    return drawn if table.rate is None else stretched(drawn, client.mean_rate() / table.rate)
+
+
+def _client_of(table: ServeGen, draw: Draw) -> tuple[Client, str]:
+    """The client, and its dataset as the table calls it."""
+    path = draw.existing(table.path, "arrivals.path")
+    dataset = table.dataset if table.dataset is not None else str(dataset_beside(table.path))
+    beside = draw.existing(dataset, "arrivals.dataset")
+    return _client(path, beside, (_stamp(path.stat()), _stamp(beside.stat()))), dataset
 
 
 def _read(table: TraceFile, path: Path, time_unit: str | None, ties: str) -> Workload:
     columns = None if table.columns is None else tuple(table.columns.items())
-    return _read_once(path, _stamp(path.stat()), table.format, columns, time_unit, table.zero, ties)
+    replayed = isinstance(table, Trace)
+    return _read_once(path, _stamp(path.stat()), table.format, columns, time_unit, table.zero, ties, replayed)
 
 
-def _stamp(about: stat_result) -> tuple[int, int]:
-    return about.st_mtime_ns, about.st_size
+def _stamp(about: stat_result) -> Stamp:
+    """What differs when a file was written anew."""
+    return about.st_mtime_ns, about.st_ctime_ns, about.st_size, about.st_ino
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _read_once(
     path: Path,
-    stamp: tuple[int, int],  # noqa: ARG001 - a file that changed is read again
+    stamp: Stamp,  # noqa: ARG001 - a file that changed is read again
     format: str | None,  # noqa: A002 - as `Workload.read` calls it
     columns: tuple[tuple[str, str], ...] | None,
     time_unit: str | None,
     zero: str | None,
     ties: str,
+    replayed: bool,
 ) -> Workload:
-    """The file, read once for all replications."""
-    return Workload.read(path, format, None if columns is None else dict(columns), time_unit, zero, ties)
+    """The file, read once for all replications; with a warning where a replay finds no times."""
+    found = Workload.read(path, format, None if columns is None else dict(columns), time_unit, zero, ties)
+    if replayed and found.source is not None and "arrival" not in found.source.mapping:
+        text = f"{path}: it has no times, so its replay is a backlog: all requests are there at 0"
+        warnings.warn(one_line(text), ReadWarning, stacklevel=3)
+    return found
 
 
-@lru_cache(maxsize=2)
-def _client(path: Path, dataset: Path | None) -> Client:
+@lru_cache(maxsize=8)
+def _client(path: Path, dataset: Path, stamps: tuple[Stamp, Stamp]) -> Client:  # noqa: ARG001 - as above
+    """The client, read once for all replications."""
     return read_client(path, dataset)

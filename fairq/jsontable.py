@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import IO, Any
 
 from fairq.errors import InputError
 from fairq.formats import PAIR
+from fairq.recognition import refuse_dataset
 
 __all__ = ["JsonTable", "json_table"]
 
@@ -17,27 +18,37 @@ _ROWS = 1 << 14
 
 
 class JsonTable:
-    """Rows that are JSON objects, or lists [prompt, output]; `records` come with their row number."""
+    """Rows that are JSON objects, or lists [prompt, output]; `records` come with their row number.
+
+    The columns are those of the first row.  A later row must not bring one more for which `tells` is true:
+    with it the file would have been read otherwise.
+    """
 
     header = "row 1"
     binary = False
 
-    def __init__(self, records: Iterator[tuple[int, Any]], path: str, first: Any) -> None:
+    def __init__(
+        self, records: Iterator[tuple[int, Any]], path: str, first: Any, tells: Callable[[str], bool]
+    ) -> None:
         self.path = path
+        self._tells = tells
         self.blank = 0
         self._records = records
         self._numbers: list[int] = []
         self.names = list(first) if isinstance(first, dict) else list(PAIR)
+        self._seen = set(self.names)
 
     def pieces(self, wanted: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         """The rows in order, as Python values, None where a row has no such column.
 
         Raises:
-            InputError: a row that is no JSON, or neither an object nor a list [prompt, output].
+            InputError: a row that is no JSON, or neither an object nor a list [prompt, output], or that
+                brings a column which the first row should have had.
         """
         while batch := list(islice(self._records, _ROWS)):
             self._numbers.extend(number for number, _ in batch)
             rows = [self._checked(number, record) for number, record in batch]
+            self._check_new(batch, set().union(*rows) - self._seen)
             yield {name: [row.get(name) for row in rows] for name in wanted}
         self.blank = (self._numbers[-1] if self._numbers else 0) - len(self._numbers)
 
@@ -51,20 +62,38 @@ class JsonTable:
             "[prompt, output]"
         )
 
+    def _check_new(self, batch: list[tuple[int, Any]], fresh: set[str]) -> None:
+        self._seen |= fresh
+        telling = {name for name in fresh if self._tells(name)}
+        for number, record in batch if telling else ():
+            name = (
+                next((name for name in record if name in telling), None) if isinstance(record, dict) else None
+            )
+            if name is not None:
+                raise InputError(
+                    f"{self.path}: row {number} has the column {name!r}, which {self.header} has not: the "
+                    "first row must have every column (null where it has no value)"
+                )
+
     def row(self, index: int) -> str:
         """How an error calls row `index`: by its line, or its number in the list."""
         return f"row {self._numbers[index]}"
 
 
-def json_table(text: IO[str], path: str, first: str) -> JsonTable:
-    """JSON lines where the first line is a row by itself, else one JSON document with the rows inside."""
+def json_table(text: IO[str], path: str, first: str, tells: Callable[[str], bool]) -> JsonTable:
+    """JSON lines where the first line is a row by itself, else one JSON document with the rows inside.
+
+    Parameters:
+        tells: whether a later row must not bring a column of this name (`JsonTable`).
+    """
     try:
         record = _parse(first, path, 1)
     except InputError:
         record = None
     if record is None or _inner(record) is not None or _is_document(record):
-        return _document_table(text.read(), path)
-    return JsonTable(_lines(text, path), path, record)
+        return _document_table(text.read(), path, tells)
+    refuse_dataset(record, path)
+    return JsonTable(_lines(text, path), path, record, tells)
 
 
 def _is_document(record: Any) -> bool:
@@ -74,8 +103,9 @@ def _is_document(record: Any) -> bool:
     )
 
 
-def _document_table(content: str, path: str) -> JsonTable:
+def _document_table(content: str, path: str, tells: Callable[[str], bool]) -> JsonTable:
     document = _parse(content, path, 1)
+    refuse_dataset(document, path)
     inner = _inner(document)
     entries = document if inner is None else inner
     if not isinstance(entries, list) or not entries:
@@ -83,7 +113,7 @@ def _document_table(content: str, path: str) -> JsonTable:
         raise InputError(
             f"{path} holds {what}: it must be JSON lines, or a list of objects or of [prompt, output]"
         )
-    return JsonTable(iter(enumerate(entries, start=1)), path, entries[0])
+    return JsonTable(iter(enumerate(entries, start=1)), path, entries[0], tells)
 
 
 def _inner(document: Any) -> Any:

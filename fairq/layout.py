@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from fairq.errors import InputError, unknown_name
-from fairq.formats import OWN, OWN_COLUMNS, Format, format_named, recognise, refuse_others
+from fairq.formats import OWN, OWN_COLUMNS, Format, format_named
+from fairq.recognition import recognise, refuse_others, sniffed, tells
+from fairq.validation import shown
 
-__all__ = ["Layout", "check_columns", "lay_out"]
+__all__ = ["Layout", "check_columns", "lay_out", "telling"]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A format laid over a file: `found` has the file's column for each of our names that is used."""
+    """A format laid over a file.
+
+    Attributes:
+        format: which.
+        found: the file's column for each of our names that is used.
+        passed_over: the foreign format that the columns fit and that a map without a format goes over.
+    """
 
     format: Format
     found: Mapping[str, str]
+    passed_over: Format | None = None
 
     @property
     def own(self) -> bool:
@@ -25,16 +34,32 @@ class Layout:
         return self.format is OWN
 
 
-def check_columns(columns: Mapping[str, Any]) -> None:
-    """Refuse a column map with a name that is not ours or a file column that is not text."""
+def check_columns(columns: Any) -> None:
+    """Refuse a column map that is none, or with a name that is not ours or a file column that is not text."""
+    if not isinstance(columns, Mapping):
+        raise InputError(
+            f"columns is {shown(columns)}: it must be a mapping from our column names to the file's, as "
+            "{'arrival': 'arrived_at'}"
+        )
     for name, column in columns.items():
         if name not in OWN_COLUMNS:
             raise unknown_name("column", name, OWN_COLUMNS)
         if not isinstance(column, str) or not column.strip():
-            raise InputError(f"{name} is {column!r}: it must be the name of a column of the file")
+            raise InputError(f"{name} is {shown(column)}: it must be the name of a column of the file")
     doubled = [column for column in columns.values() if list(columns.values()).count(column) > 1]
     if doubled:
         raise InputError(f"columns names {doubled[0]!r} twice: a column of the file has one meaning")
+
+
+def telling(format: str | None, columns: Mapping[str, str] | None) -> Callable[[str], bool]:  # noqa: A002
+    """Which columns a later row of JSON must not bring, given what the caller said of the file.
+
+    Where it must be recognised, all that has a say in it; else those that are read where they are there.
+    """
+    if format is None and columns is None:
+        return tells
+    chosen = OWN if format is None else format_named(format)
+    return set(OWN_COLUMNS if chosen is OWN else chosen.optional.values()).__contains__
 
 
 def lay_out(
@@ -67,7 +92,8 @@ def lay_out(
     else:
         chosen = recognise(names, place) if columns is None else OWN
     found = _own(names, place, columns) if chosen is OWN else _foreign(chosen, names, place, columns or {})
-    return Layout(chosen, {name: column for name, column in found.items() if name != "request"})
+    used = {name: column for name, column in found.items() if name != "request"}
+    return Layout(chosen, used, sniffed(names) if format is None and columns else None)
 
 
 def _foreign(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fairq.errors import InputError
 from fairq.loading import load, source_of
 from fairq.policy import POLICIES
+from fairq.textfile import require_regular
 
 if TYPE_CHECKING:
     from fairq.scenario import Scenario
@@ -53,10 +54,14 @@ def _digests(scenario: Scenario) -> dict[str, str]:
     own = {f"policy {name!r}": (name, path) for name, path in own_sources(scenario).items()}
     for field, (given, path) in (scenario.files() | own).items():
         try:
+            if path.exists():
+                require_regular(path)
             with path.open("rb") as file:
                 digests[given] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise InputError(f"{field} is {str(path)!r}, which cannot be read: {error.strerror}") from None
+        except InputError as error:
+            raise InputError(f"{field}: {error}") from None
     return digests
 
 

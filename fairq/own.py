@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import re
 from math import isnan
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairq.columns import Place
+from fairq.columns import Place, labels
 from fairq.errors import InputError
+from fairq.textfile import as_path
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -21,18 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["chunk_of", "unit_of", "write_csv"]
 
 _ROWS = 1 << 16
-_LONGEST = 100_000  # csv reads no field beyond 131,072
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def write_csv(workload: Workload, path: str | PathLike[str]) -> None:
     """Write `workload` to `path`; see `fairq.Workload.to_csv`."""
     if len(workload) == 0:
         raise InputError("the workload is empty: a trace has at least one request")
-    _check_labels(workload)
-    columns = _columns(workload)
+    labels(workload.label, len(workload), lambda name, request: f"{name}[{request}]")
+    columns, file = _columns(workload), as_path(path)
     try:
-        with Path(path).open("w", encoding="utf-8", newline="") as stream:
+        with file.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)  # whose line end is \r\n: so it quotes both
             writer.writerow(columns)
             for start in range(0, len(workload), _ROWS):
@@ -68,13 +65,6 @@ def _texts(name: str, values: Any) -> list[Any]:
     if name.startswith("measured"):
         return ["" if isnan(value) else repr(value) for value in values.tolist()]
     return [repr(value) for value in values.tolist()] if name == "arrival" else values.tolist()
-
-
-def _check_labels(workload: Workload) -> None:
-    for request, label in enumerate(workload.label):
-        if label and (len(label) > _LONGEST or "\0" in label or _SURROGATE.search(label)):
-            allowed = f"text that UTF-8 has, without NUL, of at most {_LONGEST:,} characters"
-            raise InputError(f"label[{request}] is {label[:40]!r}: it must be {allowed}")
 
 
 def unit_of(columns: dict[str, Any], given: str | None, place: Place) -> str | None:

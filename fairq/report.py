@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from fairq.findings import findings, setting
+from fairq.provenance import spread
 from fairq.reshaping import prompt_model
 from fairq.statistics import Interval, intervals, summarise
 from fairq.wording import interval_text, metric, number_text, range_text, time_unit
@@ -106,6 +107,7 @@ def report_page(study: Study, pictures: Sequence[tuple[Picture, bytes]]) -> str:
                 image_entry(picture, image, f"figures/{picture.name}.png") for picture, image in pictures
             ],
             limits=[prompt_model(study.scenario.workload.prompt_chunk), *LIMITS],
+            readings=study.readings,
             scenario=json.dumps(study.scenario.to_dict(), indent=2, ensure_ascii=False),
         )
     )
@@ -149,14 +151,18 @@ def aligned(rows: list[list[str]]) -> str:
 
 def _on_intervals(study: Study) -> str:
     replications = study.scenario.replications
-    if study.scenario.trace_path() is not None:
-        return "A recorded trace: the figures are exact for it, and say nothing of the spread between traces."
+    recorded, exact = spread(study.scenario)
+    if exact:
+        return recorded
     if replications == 1:
-        return "One replication: no intervals can be given, and a difference may be chance."
-    return (
-        f"Means over {replications} replications with 95 % intervals (Student's t); quantiles are taken "
-        "within each replication and then averaged. A figure without an interval was the same in all of them."
-    )
+        said = "One replication: no intervals can be given, and a difference may be chance."
+    else:
+        said = (
+            f"Means over {replications} replications with 95 % intervals (Student's t); quantiles are taken "
+            "within each replication and then averaged. A figure without an interval was the same in all of "
+            "them."
+        )
+    return f"{recorded} {said}".strip()
 
 
 def _with_share(study: Study) -> Estimates:

@@ -1,4 +1,4 @@
-"""What can be made of a workload: another rate, a piece of it, its lengths alone, prompts in chunks.
+"""What can be made of a workload: another rate, a piece of it, a backlog, prompts in chunks.
 
 Most of these are the methods of `fairq.Workload` of the same names.
 """
@@ -6,12 +6,15 @@ Most of these are the methods of `fairq.Workload` of the same names.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairq.columns import MAX_TOKENS
 from fairq.errors import InputError
-from fairq.validation import finite_number, whole_number
+from fairq.source import amount, counted
+from fairq.validation import finite_number, shown, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,8 +22,7 @@ if TYPE_CHECKING:
     from fairq.workload import Workload
 
 __all__ = [
-    "arrival_rate",
-    "as_backlog", "at_rate", "billed_after", "bootstrap", "chunk_prompt", "in_steps", "lengths",
+    "arrival_rate", "as_backlog", "at_rate", "billed_after", "chunk_prompt", "in_steps", "noted", "positive",
     "prompt_model", "stretched", "window",
 ]  # fmt: skip
 
@@ -29,22 +31,47 @@ def arrival_rate(workload: Workload) -> float:
     """Arrivals per unit of time, (n − 1)/(last − first): one over the mean gap.
 
     Raises:
-        InputError: all requests arrive at one time.
+        InputError: all requests arrive at one time, or as good as.
     """
     span = float(np.ptp(workload.arrival)) if len(workload) else 0.0
     if span <= 0:
         raise InputError("the workload has no rate: all its requests arrive at one time")
-    return (len(workload) - 1) / span
+    rate = (len(workload) - 1) / span
+    if not isfinite(rate):
+        raise InputError(f"the workload has no finite rate: its requests arrive within {span!r}")
+    return rate
 
 
 def stretched(workload: Workload, factor: float) -> Workload:
-    """All times multiplied by `factor`, in a unit of time that is then the clock's own."""
-    return replace(workload, arrival=workload.arrival * factor, time_unit=None)
+    """All times multiplied by `factor`, in a unit of time that is then the clock's own.
+
+    Raises:
+        InputError: the times are then no finite numbers, or all the same.
+    """
+    with np.errstate(all="ignore"):
+        arrival = workload.arrival * factor
+    _check_times(workload, arrival, f"a factor of {factor:g}")
+    return replace(noted(workload, f"times multiplied by {factor:g}"), arrival=arrival, time_unit=None)
+
+
+def _check_times(workload: Workload, arrival: NDArray[np.float64], what: str) -> None:
+    """Refuse times beyond floating point: too large, or so small that they fall together."""
+    largest = float(workload.arrival.max(initial=0.0))
+    if not np.isfinite(arrival).all():
+        raise InputError(f"{what} makes times of up to {largest:g} infinite: they must stay finite")
+    if len(workload) and np.ptp(workload.arrival) > 0 and not np.ptp(arrival) > 0:
+        raise InputError(f"{what} makes times of up to {largest:g} all the same: they must stay different")
+
+
+def noted(workload: Workload, text: str) -> Workload:
+    """The same workload, whose source says what was made of it."""
+    return workload if workload.source is None else replace(workload, source=workload.source.then(text))
 
 
 def as_backlog(workload: Workload) -> Workload:
     """The same requests, all there at time 0."""
-    return replace(workload, arrival=np.zeros(len(workload)), time_unit=None)
+    backlog = noted(workload, "all at time 0, a backlog")
+    return replace(backlog, arrival=np.zeros(len(workload)), time_unit=None)
 
 
 def at_rate(workload: Workload, rate: float) -> Workload:
@@ -53,25 +80,36 @@ def at_rate(workload: Workload, rate: float) -> Workload:
     The rate of n arrivals is (n − 1)/(last − first).
 
     Raises:
-        InputError: `rate` is not > 0, or all requests arrive at one time.
+        InputError: `rate` is not > 0, or so small or large that times would not be finite or not differ, or
+            all requests arrive at one time.
 
     >>> import fairq
     >>> fairq.Workload.from_arrays([5, 9, 7], arrival=[0, 1, 4]).at_rate(2).arrival.tolist()
     [0.0, 0.25, 1.0]
     """
-    return stretched(workload, arrival_rate(workload) / _positive("rate", rate))
+    given = positive("rate", rate)
+    try:
+        return stretched(workload, arrival_rate(workload) / given)
+    except InputError as error:
+        raise InputError(f"rate is {shown(rate)}: {error}") from None
 
 
 def in_steps(workload: Workload, step_seconds: float) -> Workload:
     """Arrivals in seconds, counted in steps of `step_seconds` each, for the token clock.
 
     Raises:
-        InputError: `step_seconds` is not > 0, or the arrivals are in steps already.
+        InputError: `step_seconds` is not > 0, or so small or large that times would not be finite or not
+            differ, or the arrivals are in steps already.
     """
-    seconds = _positive("step_seconds", step_seconds)
+    seconds = positive("step_seconds", step_seconds)
     if workload.time_unit == "steps":
         raise InputError("the workload's arrivals are in steps already: in_steps needs them in seconds")
-    return replace(workload, arrival=workload.arrival / seconds, time_unit="steps")
+    with np.errstate(all="ignore"):
+        arrival = workload.arrival / seconds
+    _check_times(workload, arrival, f"step_seconds is {shown(step_seconds)}: counting in it")
+    return replace(
+        noted(workload, f"times counted in steps of {seconds:g} s"), arrival=arrival, time_unit="steps"
+    )
 
 
 def window(workload: Workload, start: float, end: float) -> Workload:
@@ -92,43 +130,10 @@ def window(workload: Workload, start: float, end: float) -> Workload:
             f"{last!r}"
         )
     piece = workload.subset(inside)
-    return replace(piece, arrival=piece.arrival - start)
-
-
-def bootstrap(workload: Workload, generator: np.random.Generator, block: float) -> Workload:
-    """Another trace of the same span: a block bootstrap, for replications of one recorded trace.
-
-    The span is cut into equal pieces of about `block` time; as many are drawn with replacement and put
-    one after another, each with its requests, their gaps, ties and lengths.  There may be fewer or
-    more requests than before, and none at all.
-
-    Raises:
-        InputError: `block` is not > 0, or longer than the span.
-    """
-    block = _positive("block", block)
-    first = float(workload.arrival.min(initial=np.inf))
-    span = float(np.ptp(workload.arrival)) if len(workload) else 0.0
-    if span < block:
-        raise InputError(f"block is {block!r}: it must be at most the span of the arrivals, {span!r}")
-    pieces = max(1, round(span / block))
-    width = span / pieces
-    since = workload.arrival - first
-    piece = np.minimum(np.floor(since / width), pieces - 1).astype(np.int64)
-    order = np.argsort(piece, kind="stable")
-    ends = np.searchsorted(piece[order], np.arange(pieces + 1))
-    drawn = generator.integers(pieces, size=pieces)
-    chosen = [order[ends[one] : ends[one + 1]] for one in drawn]
-    request = np.concatenate(chosen)
-    place = np.repeat(np.arange(pieces), [len(part) for part in chosen])
-    offset = np.maximum(since[request] - piece[request] * width, 0.0)
-    sample = workload.subset(request)
-    return replace(sample, arrival=np.asarray(first + (place * width + offset), dtype=np.float64))
-
-
-def lengths(workload: Workload, uniforms: NDArray[np.float64]) -> Workload:
-    """A backlog with a request drawn from these for each uniform: lengths apart from their times."""
-    chosen = np.minimum((uniforms * len(workload)).astype(np.int64), len(workload) - 1)
-    return workload.subset(chosen).as_backlog()
+    text = (
+        f"window from {amount(start)} to {amount(end)}: {len(piece):,} of {counted(len(workload), 'request')}"
+    )
+    return replace(noted(piece, text), arrival=piece.arrival - start)
 
 
 def chunk_prompt(workload: Workload, size: int) -> Workload:
@@ -138,14 +143,15 @@ def chunk_prompt(workload: Workload, size: int) -> Workload:
     least 1); `billed_tokens` stay.
 
     Raises:
-        InputError: `size` is not a whole number >= 1, or the prompt is in chunks of another size already.
+        InputError: `size` is not a whole number from 1 to 100,000,000, or the prompt is in chunks of another
+            size already.
 
     >>> import fairq
     >>> w = fairq.Workload.from_arrays([1003], prompt_tokens=[1000]).chunk_prompt(512)
     >>> w.tokens.tolist(), w.prompt_tokens.tolist(), w.billed_tokens.tolist()
     ([5], [2], [1003])
     """
-    size = whole_number("size", size, at_least=1)
+    size = whole_number("size", size, at_least=1, at_most=MAX_TOKENS)
     if size == workload.prompt_chunk:
         return workload
     if workload.prompt_chunk != 1:
@@ -155,7 +161,7 @@ def chunk_prompt(workload: Workload, size: int) -> Workload:
     steps = -(-workload.prompt_tokens // size)
     less = workload.prompt_tokens - steps
     return replace(
-        workload,
+        noted(workload, f"prompts in chunks of {counted(size, 'token')}"),
         tokens=workload.tokens - less,
         prompt_tokens=steps,
         lower=np.maximum(workload.lower - less, 1),
@@ -196,7 +202,8 @@ def prompt_model(chunk: int) -> str:
     )
 
 
-def _positive(name: str, value: float) -> float:
+def positive(name: str, value: float) -> float:
+    """`value` as a float, if it is a finite number > 0."""
     number = finite_number(name, value)
     if number <= 0:
         raise InputError(f"{name} is {value!r}: it must be a finite number > 0")

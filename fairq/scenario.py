@@ -28,7 +28,7 @@ from fairq.demand import configured, period_of, potential_requests
 from fairq.dispatch import check_dispatch
 from fairq.errors import InputError
 from fairq.fields import POSITIVE, Amount, Part, Seed, as_tuple, explain, inside, one_of
-from fairq.generation import Draw
+from fairq.generation import Draw, readings
 from fairq.realised import realised
 from fairq.schema import Arm, ClockLaw, Money, Pool, table_or_name
 from fairq.servegen import dataset_beside
@@ -217,6 +217,14 @@ class Scenario(Part):
                 found[f"{field}.tokens.path"] = (tokens.path, self._located(tokens.path))
         return found
 
+    def readings(self) -> dict[str, dict[str, Any]]:
+        """How each file of requests is read, by dotted field; see `fairq.generation.readings`.
+
+        Raises:
+            InputError: a file that is not there or cannot be read.
+        """
+        return readings(self.workload.sources(), self._located)
+
     def _located(self, path: str) -> Path:
         given = Path(path)
         beside = given if self._source is None else self._source.parent / given
@@ -227,12 +235,22 @@ class Scenario(Part):
         clock = self.clock
         return clock if isinstance(clock, str) else clock.step_time()
 
+    def _check_clock(self, workload: Workload) -> None:
+        """Refuse seconds on the token clock with the fields that mend it."""
+        if self.clock == "token" and workload.time_unit == "s":
+            raise InputError(
+                f"{self._source or 'scenario'}: workload.arrivals are in seconds, but clock is 'token': it "
+                "must be 'cost' or a table { c, b, tau }, or workload.arrivals.rate must say how many arrive "
+                "a step"
+            )
+
     def simulate(self, cell: Cell, replication: int, workload: Workload | None = None) -> Result:
         """Run one cell on one replication's requests (`workload`, if they are drawn already).
 
         The summary's `attrs` have the workload's ``"arrivals"``, as `drawn_figures` gives them.
         """
         workload = self.draw(replication) if workload is None else workload
+        self._check_clock(workload)
         result = simulate(
             workload,
             cell.policy,

@@ -17,7 +17,9 @@ import numpy as np
 from fairq.errors import InputError
 from fairq.servegen_lengths import LengthTable, read_lengths
 from fairq.servegen_windows import Window, read_windows
+from fairq.source import amount
 from fairq.streams import open_uniforms
+from fairq.textfile import as_path
 from fairq.validation import finite_number
 from fairq.workload import Workload
 
@@ -73,31 +75,61 @@ class Client:
         """Expected requests per second from the first window's start to the last one's end, idle time too."""
         return self.expected() / (self.windows[-1].end - self.windows[0].start)
 
-    def arrivals(self, generator: np.random.Generator) -> NDArray[np.float64]:
-        """Times of arrival in seconds of the client's own time, in order.
+    def require_active(self) -> None:
+        """Refuse a client that is never active: it would draw nothing, silently.
 
         Raises:
-            InputError: more than 10,000,000 are expected.
+            InputError: no window has a rate > 0.
         """
-        if self.expected() > _MOST:
+        if not self.active:
+            first, last = self.windows[0].start, self.windows[-1].end
             raise InputError(
-                f"{self.path} has {self.expected():,.0f} expected requests: a window = [start, end] must "
-                f"leave at most {_MOST:,}"
+                f"{self.path} has no active window from {first!r} to {last!r} s: at least one must have a "
+                "rate > 0"
             )
-        return np.concatenate([window.arrivals(generator) for window in self.windows])
 
-    def draw(self, arrivals: np.random.Generator, lengths: np.random.Generator | None) -> Workload:
+    def arrivals(self, generator: np.random.Generator, most: int | None = None) -> NDArray[np.float64]:
+        """Times of arrival in seconds of the client's own time, in order.
+
+        Parameters:
+            generator: where the gaps come from.
+            most: how many to draw at most: the first of those that are drawn without it.
+
+        Raises:
+            InputError: no window is active, or more than 10,000,000 are expected and `most` is None.
+        """
+        self.require_active()
+        if most is None and self.expected() > _MOST:
+            raise InputError(
+                f"{self.path} has {self.expected():,.0f} expected requests: there must be at most {_MOST:,} "
+                "(window = [start, end] takes a part of the time, requests = ... the first so many)"
+            )
+        found, have = [np.zeros(0)], 0
+        for window in self.windows:
+            if most is not None and have >= most:
+                break
+            found.append(window.arrivals(generator, None if most is None else most - have))
+            have += len(found[-1])
+        return np.concatenate(found)
+
+    def draw(
+        self,
+        arrivals: np.random.Generator,
+        lengths: np.random.Generator | None,
+        most: int | None = None,
+    ) -> Workload:
         """Requests with times in seconds from the first window's start; there may be none.
 
         Parameters:
             arrivals: where the gaps come from.
             lengths: where the lengths come from, two uniforms a request: input, then output.
                 None: every request has one output token.
+            most: how many to draw at most, the first.
 
         Raises:
             InputError: as `arrivals`, or a request in a window without a length table.
         """
-        times = self.arrivals(arrivals)
+        times = self.arrivals(arrivals, most)
         if len(times) == 0:
             return Workload.empty("s")
         prompt, output = np.zeros(len(times), dtype=np.int64), np.ones(len(times), dtype=np.int64)
@@ -115,7 +147,9 @@ class Client:
             table = self.tables[index] if index >= 0 else None
             if table is None or table.idle:
                 at = float(times[inside][0])
-                raise InputError(f"{self.path}: a request at {at:g} s finds no length table for that time")
+                raise InputError(
+                    f"{self.path}: a request at {amount(at)} s finds no length table for that time"
+                )
             prompt[inside] = table.input.tokens(uniforms[inside, 0])
             output[inside] = table.output.tokens(uniforms[inside, 1])
         return prompt, output
@@ -132,15 +166,14 @@ def read_client(path: str | PathLike[str], dataset: str | PathLike[str] | None =
         InputError: a file that cannot be read or a value that is not allowed: the message names file,
             row or window, field, value and what is allowed.
     """
-    windows = read_windows(path)
+    windows = read_windows(as_path(path))
     return Client(str(path), windows, read_lengths(dataset_beside(path) if dataset is None else dataset))
 
 
 def describe_client(client: Client) -> dict[str, Any]:
     """A client in numbers, ready for JSON: rates per second, means of tokens over its active windows."""
+    client.require_active()
     active = client.active
-    if not active:
-        raise InputError(f"{client.path} has no active window: at least one must have a rate > 0")
     rates = np.array([window.rate for window in active])
     tables = [table for table in client.tables if not table.idle]
     families = [window.family for window in active]
@@ -171,6 +204,9 @@ def dataset_beside(path: str | PathLike[str]) -> Path:
     'chunk-14-dataset.json'
     """
     name = Path(path).name
+    if name.endswith("dataset.json"):
+        trace = name.removesuffix("dataset.json") + "trace.csv"
+        raise InputError(f"{path} is the dataset of a ServeGen client: path must be its trace, {trace!r}")
     if not name.endswith("trace.csv"):
         raise InputError(f"{path}: its name does not end in 'trace.csv', so its dataset must be given")
     return Path(path).with_name(name.removesuffix("trace.csv") + "dataset.json")

@@ -6,7 +6,6 @@ import ast
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from fairq.columns import MAX_TOKENS
 from fairq.errors import InputError
 from fairq.textfile import read_text
+from fairq.validation import shown
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -66,16 +66,17 @@ def read_lengths(path: str | PathLike[str]) -> tuple[LengthTable, ...]:
     Raises:
         InputError: the file cannot be read, is not such JSON, or a table is not allowed.
     """
+    content = read_text(path)
     try:
-        windows = json.loads(read_text(path))
+        windows = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {' '.join(str(error).split())}") from None
     if not isinstance(windows, dict) or not windows:
         raise InputError(f"{path} must be a JSON object with a start of a window (s) for each key")
     tables = []
     for key, window in windows.items():
-        place = f"{path}: window {key!r}"
-        if not key.isascii() or not key.isdigit() or not isinstance(window, Mapping):
+        place = f"{path}: window {shown(key)}"
+        if not (key.isascii() and key.isdigit() and len(key) < 16 and isinstance(window, Mapping)):
             raise InputError(f"{place}: it must be a whole number of seconds, and hold an object")
         input_counts, output_counts = (
             _counts(window.get(name), f"{place}, {name}", low)
@@ -92,13 +93,14 @@ def _counts(text: Any, place: str, low: int) -> Counts:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         table = None
     if not isinstance(table, dict):
-        shown = repr(text)[:60]
-        raise InputError(f"{place} is {shown}: it must be text that writes a dict of tokens to probabilities")
+        raise InputError(
+            f"{place} is {shown(text)}: it must be text that writes a dict of tokens to probabilities"
+        )
     for value, share in table.items():
         if type(value) is not int or not low <= value <= MAX_TOKENS:
-            raise InputError(f"{place}: {value!r} must be a whole number from {low} to {MAX_TOKENS:,}")
-        if not isinstance(share, (int, float)) or not isfinite(share) or share < 0:
-            raise InputError(f"{place}: the probability of {value} is {share!r}: it must be from 0 to 1")
+            raise InputError(f"{place}: {shown(value)} must be a whole number from {low} to {MAX_TOKENS:,}")
+        if not isinstance(share, (int, float)) or not 0 <= share <= 1 + _SLACK:
+            raise InputError(f"{place}: the probability of {value} is {shown(share)}: it must be from 0 to 1")
     values = np.array(sorted(table), dtype=np.int64)
     cumulative = np.cumsum([float(table[value]) for value in values.tolist()])
     if len(values) and abs(cumulative[-1] - 1) > _SLACK:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from itertools import pairwise
 from math import gamma, isfinite
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairq.csvtable import full_rows
 from fairq.errors import InputError
 from fairq.formats import SERVEGEN_FAMILIES, SERVEGEN_FIELDS
 from fairq.textfile import open_text
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Window", "is_client", "read_windows"]
 
+_HUGE = 1e9  # gaps of a window, more than are ever drawn
 _SHAPES = (0.01, 1_000_000)  # beyond them gaps of mean 1 are 0 or infinite in floats
 
 
@@ -44,23 +45,33 @@ class Window:
         mean = self.shape if self.family == "Gamma" else gamma(1 + 1 / self.shape)
         return 1 / (mean * self.scale)
 
-    def arrivals(self, generator: np.random.Generator) -> NDArray[np.float64]:
+    def arrivals(self, generator: np.random.Generator, most: int | None = None) -> NDArray[np.float64]:
         """Times of a renewal process over the window, the window's start counting as its first renewal.
 
         The gaps have the family and the shape of the file and the mean 1/rate: the rate is what was
         counted, and the file's own scale, which was fitted, misses it in some windows by far.
+
+        Parameters:
+            generator: where the gaps come from.
+            most: how many to return at most, the first; the same ones as without it, and no more are drawn
+                where the window has so many.
         """
         length, mean = self.end - self.start, 1 / self.rate if self.rate else np.inf
         found = [np.zeros(0)]
-        reached = 0.0
-        while reached < length and self.rate:
-            count = int((length - reached) / mean * 1.1) + 16
-            gaps = _gaps(generator, self.family, self.shape, count) * mean
-            times = reached + np.cumsum(gaps)
+        reached, have = 0.0, 0
+        while reached < length and self.rate and (most is None or have < most):
+            count = int(min((length - reached) / mean * 1.1, _HUGE)) + 16
+            taken = count if most is None else min(count, most - have)
+            gaps = _gaps(generator, self.family, self.shape, taken)
+            if taken < count and reached + float((gaps * mean).cumsum()[-1]) >= length:
+                if count > _HUGE:
+                    raise InputError(f"a window has a rate of {self.rate!r} per s: it must be less")
+                gaps = np.concatenate([gaps, _gaps(generator, self.family, self.shape, count - taken)])
+            times = reached + np.cumsum(gaps * mean)
             found.append(times)
-            reached = float(times[-1])
+            reached, have = float(times[-1]), have + len(times)
         times = np.concatenate(found)
-        return np.asarray(self.start + times[times < length])
+        return np.asarray(self.start + times[times < length][:most])
 
 
 def _gaps(generator: np.random.Generator, family: str, shape: float, count: int) -> NDArray[np.float64]:
@@ -87,17 +98,19 @@ def read_windows(path: str | PathLike[str]) -> tuple[Window, ...]:
         InputError: the file cannot be read, or a row is not allowed.
     """
     rows: list[tuple[float, ...] | Any] = []
+    lines = []
     with open_text(path) as text:
-        for number, fields in enumerate(csv.reader(text), start=1):
-            if fields:
-                rows.append(_row(fields, f"{path}: row {number}"))
+        for line, fields in full_rows(text, str(path)):
+            rows.append(_row(fields, f"{path}: row {line}"))
+            lines.append(line)
     if not rows:
         raise InputError(f"{path} is empty: it must have a window a row")
     starts = [row[0] for row in rows]
     for index in range(1, len(starts)):
         if starts[index] <= starts[index - 1]:
             raise InputError(
-                f"{path}: row {index + 1}, start is {starts[index]!r}: it must be above the row's before it"
+                f"{path}: row {lines[index]}, start is {starts[index]!r}: it must be above the one in the "
+                "row before"
             )
     width = min((b - a for a, b in pairwise(starts)), default=600.0)
     ends = [*starts[1:], starts[-1] + width]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairq.errors import InputError, unknown_name
-from fairq.textfile import read_text
+from fairq.textfile import as_path, read_text
 
 __all__ = ["find_scenario", "gallery", "override", "read_toml"]
 
@@ -33,9 +33,9 @@ def find_scenario(path_or_name: str | PathLike[str]) -> Path:
     """The file of a scenario: a path as it is, a bare name without a suffix from the gallery.
 
     Raises:
-        InputError: a bare name that the gallery does not have.
+        InputError: no path at all, or a bare name that the gallery does not have.
     """
-    path = Path(path_or_name)
+    path = as_path(path_or_name)
     bare = isinstance(path_or_name, str) and len(path.parts) == 1 and not path.suffix
     if not bare:
         return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ __all__ = ["join_split"]
 Ints = NDArray[np.int64]
 
 
-def join_split(columns: dict[str, Any], place: Place, mend: bool) -> NDArray[np.bool_]:
+def join_split(
+    columns: dict[str, Any], place: Place, mend: bool, names: Mapping[str, str]
+) -> NDArray[np.bool_]:
     """Make `tokens` and, where there is a split, `prompt_tokens` of what `columns` has; drop `output_tokens`.
 
-    With `mend` a row without output tokens gets one.
+    With `mend` a row without output tokens gets one.  `names` has the file's own columns by our names, for
+    messages.
 
     Returns:
         which rows had no output tokens (all false without `mend`).
@@ -36,7 +40,7 @@ def join_split(columns: dict[str, Any], place: Place, mend: bool) -> NDArray[np.
     else:
         nothing = (output == 0) & mend
         if tokens is not None:
-            prompt = _prompt(tokens, prompt, output, nothing, place)
+            prompt = _prompt(tokens, prompt, output, nothing, place, names)
         output = output + nothing
         total = np.asarray(prompt).astype(np.int64) + output
         _refuse(total > MAX_TOKENS, output, place, f"at most {MAX_TOKENS:,} with the prompt's")
@@ -48,12 +52,16 @@ def join_split(columns: dict[str, Any], place: Place, mend: bool) -> NDArray[np.
     return np.asarray(nothing)
 
 
-def _prompt(tokens: Ints, prompt: Ints | None, output: Ints, nothing: Any, place: Place) -> Ints:
+def _prompt(
+    tokens: Ints, prompt: Ints | None, output: Ints, nothing: Any, place: Place, names: Mapping[str, str]
+) -> Ints:
     """The prompt of a row that has its tokens too; a failed row's sum is not looked at."""
-    _refuse((output > tokens) & ~nothing, output, place, "at most the row's tokens")
+    total = f"{names['tokens']!r} of its row"
+    _refuse((output > tokens) & ~nothing, output, place, f"at most {total}")
     if prompt is None:
         return tokens - output
-    _refuse((prompt + output != tokens) & ~nothing, output, place, "tokens - prompt_tokens of its row")
+    allowed = f"{total} less {names['prompt_tokens']!r}"
+    _refuse((prompt + output != tokens) & ~nothing, output, place, allowed)
     return prompt
 
 

@@ -23,6 +23,7 @@ from tqdm import tqdm
 
 from fairq.errors import FairqError, InputError
 from fairq.manifest import MANIFEST, differences, manifest_of, read_manifest
+from fairq.provenance import reading_text
 from fairq.rundir import written_whole
 from fairq.scenario import Scenario
 from fairq.statistics import Interval, intervals, summarise
@@ -50,6 +51,7 @@ class Study:
         summary: tidy; cell, policy, parameters, metric, n, mean, ci_low, ci_high (Student t, 95 %,
             over replications; empty ends with one replication).
         reused: whether the directory was there already and nothing was simulated.
+        readings: how each file of requests was read, a line each: format, columns, rows used and left out.
     """
 
     directory: Path
@@ -57,6 +59,7 @@ class Study:
     runs: pd.DataFrame
     summary: pd.DataFrame
     reused: bool = False
+    readings: tuple[str, ...] = ()
 
     @property
     def report(self) -> Path:
@@ -103,6 +106,8 @@ def run_study(
     jobs, directory, manifest = whole_number("jobs", jobs, at_least=1), Path(out), manifest_of(scenario)
     if _is_finished(directory, manifest, force):
         return load_study(directory, reused=True)
+    if readings := scenario.readings():
+        manifest["reading"] = readings
     with written_whole(directory, replace=force) as fresh:
         drawn: dict[str, Any] = {}
         runs = _simulate_all(scenario, jobs, progress, drawn)
@@ -128,7 +133,14 @@ def load_study(directory: str | Path, *, reused: bool = False) -> Study:
             f"{directory / MANIFEST} holds no scenario of this version of fairq: {error}"
         ) from None
     runs, summary = (_read_table(directory / name) for name in ("runs.csv", "summary.csv"))
-    return Study(directory, scenario, runs, summary, reused)
+    return Study(directory, scenario, runs, summary, reused, _readings(manifest, directory))
+
+
+def _readings(manifest: dict[str, Any], directory: Path) -> tuple[str, ...]:
+    try:
+        return tuple(reading_text(entry) for entry in manifest.get("reading", {}).values())
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InputError(f"{directory / MANIFEST} is damaged: its 'reading' is none of fairq's") from None
 
 
 def _read_table(path: Path) -> pd.DataFrame:
@@ -169,7 +181,8 @@ def _is_finished(directory: Path, manifest: dict[str, Any], force: bool) -> bool
         raise InputError(f"{error}; nothing there is overwritten, name another directory") from None
     if force:
         return False
-    found = {name: value for name, value in found.items() if name != "arrivals"}  # what was drawn, no cause
+    told = ("arrivals", "reading")  # what was drawn and how files were read: no causes
+    found = {name: value for name, value in found.items() if name not in told}
     reasons = list(differences(found, manifest))
     reasons += [f"{name} is missing" for name in _FILES if not (directory / name).is_file()]
     if reasons:
@@ -244,4 +257,5 @@ def _write(directory: Path, scenario: Scenario, manifest: dict[str, Any], runs: 
     (directory / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
     for name, table in (("runs.csv", runs), ("summary.csv", summary)):
         table.to_csv(directory / name, index=False, lineterminator="\n", encoding="utf-8")
-    write_report(Study(directory, scenario, runs, summary), directory)
+    readings = _readings(manifest, directory)
+    write_report(Study(directory, scenario, runs, summary, readings=readings), directory)

@@ -7,12 +7,13 @@ Parquet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from fairq.csvtable import CsvTable
 from fairq.jsontable import json_table
+from fairq.recognition import tells as telling_name
 from fairq.textfile import first_bytes, open_text
 
 if TYPE_CHECKING:
@@ -49,8 +50,12 @@ class Table(Protocol):
 
 
 @contextmanager
-def open_table(path: str | PathLike[str]) -> Iterator[Table]:
+def open_table(path: str | PathLike[str], tells: Callable[[str], bool] = telling_name) -> Iterator[Table]:
     """The rows of the file at `path`, to be read while the context lasts.
+
+    Parameters:
+        path: the file.
+        tells: whether a later row of JSON must not bring a column of this name, if the first has none.
 
     Raises:
         InputError: a file that cannot be read or has no rows to find.
@@ -65,7 +70,7 @@ def open_table(path: str | PathLike[str]) -> Iterator[Table]:
         first = _first_line(text)
     with open_text(path) as text:
         if first.lstrip()[:1] in ("{", "["):
-            yield json_table(text, str(path), first)
+            yield json_table(text, str(path), first, tells)
         else:
             yield CsvTable(text, str(path))
 

@@ -4,35 +4,70 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from fairq.errors import InputError
+from fairq.validation import shown
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from _typeshed import WriteableBuffer
 
-__all__ = ["first_bytes", "is_gzip", "open_text", "read_text"]
+__all__ = ["as_path", "first_bytes", "has_mark", "is_gzip", "open_text", "read_text", "require_regular"]
 
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
+
+
+def as_path(path: Any) -> Path:
+    """`path` as a `Path`.
+
+    Raises:
+        InputError: it is no text and no path object.
+
+    >>> as_path(None)
+    Traceback (most recent call last):
+    fairq.errors.InputError: path is None: it must be the path of a file
+    """
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
+        raise InputError(f"path is {shown(path)}: it must be the path of a file")
+    return Path(path)
+
+
+def require_regular(path: str | PathLike[str]) -> None:
+    """Refuse what is there and is no file on a disk: it might never end, and cannot be read twice.
+
+    Raises:
+        InputError: a pipe, a device or a socket.
+    """
+    try:
+        mode = as_path(path).stat().st_mode
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path itself
+        raise _unreadable(path, error) from None
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(
+            f"{str(path)!r} is not a regular file: it must be one (write what a pipe brings to a file first)"
+        )
 
 
 def first_bytes(path: str | PathLike[str], count: int) -> bytes:
     """The first `count` bytes of the file, as they are stored.
 
     Raises:
-        InputError: the file is missing, a folder or unreadable.
+        InputError: the file is missing, a folder, a pipe or device, or unreadable.
     """
+    require_regular(path)
     try:
         with Path(path).open("rb") as stream:
             return stream.read(count)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path itself
+    except OSError as error:
         raise _unreadable(path, error) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def spread_ties(arrival: Floats) -> tuple[Floats, float]:
     at t, the j-th (from 0) arrives at t + j/k of the bucket.
 
     Raises:
-        InputError: all arrive at one time, which says nothing of a bucket.
+        InputError: all arrive at one time, which says nothing of a bucket, or the last bucket has no end.
 
     >>> spread_ties(np.array([0.0, 3.0, 3.0, 3.0, 6.0]))
     (array([0., 3., 4., 5., 6.]), 3.0)
@@ -88,6 +89,10 @@ def spread_ties(arrival: Floats) -> tuple[Floats, float]:
     if len(times) < 2:
         raise InputError("ties is 'spread', but all arrive at one time: it must be 'keep' here")
     bucket = float(np.diff(times).min())
+    if not isfinite(float(times[-1]) + bucket):
+        raise InputError(
+            f"ties is 'spread', but {times[-1]:g} and a bucket of {bucket:g} is beyond every float"
+        )
     order = np.argsort(group, kind="stable")
     first = np.concatenate(([0], np.cumsum(size)[:-1]))
     rank = np.empty(len(arrival), dtype=np.int64)

@@ -18,6 +18,7 @@ __all__ = ["trace_figure"]
 
 _POINTS = 20_000  # drawn of a longer trace, evenly spaced: more are not seen
 _BARS = 120
+_DRAWABLE = (1e-200, 1e200)  # beyond it the scales of a figure are no floats
 
 
 def trace_figure(workload: Workload) -> Figure:
@@ -28,8 +29,12 @@ def trace_figure(workload: Workload) -> Figure:
     unit = workload.time_unit or "unit of time"
     arrival = np.sort(workload.arrival)
     spread = len(arrival) > 1 and bool(arrival[-1] > arrival[0])
-    _rate(axes[0, 0], arrival, unit) if spread else _nothing(axes[0, 0], "all requests arrive at one time")
-    _gaps(axes[0, 1], np.diff(arrival), unit) if spread else _nothing(axes[0, 1], "no gaps")
+    if spread and not _DRAWABLE[0] < arrival[-1] - arrival[0] < _DRAWABLE[1]:
+        for ax in axes[0]:
+            _nothing(ax, f"a span of {arrival[-1] - arrival[0]:g} {unit}, which cannot be drawn")
+    else:
+        _rate(axes[0, 0], arrival, unit) if spread else _nothing(axes[0, 0], "all arrive at one time")
+        _gaps(axes[0, 1], np.diff(arrival), unit) if spread else _nothing(axes[0, 1], "no gaps")
     split = bool(workload.prompt_tokens.any())
     _lengths(axes[1, 0], workload, split=split)
     _scatter(axes[1, 1], workload) if split else _nothing(axes[1, 1], "no split of prompt and output")

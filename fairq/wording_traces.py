@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fairq.errors import one_line
 from fairq.report import aligned
+from fairq.source import amount, counted
 
 __all__ = ["client_text", "description_text"]
 
@@ -17,41 +19,48 @@ def description_text(description: Mapping[str, Any]) -> str:
     unit = description["time_unit"] or "of time"
     parts = [_source(description["source"])] if description["source"] else []
     arrivals = description["arrivals"]
-    count = f"{description['requests']:,} requests"
+    count = counted(description["requests"], "request")
     parts.append(f"{count}, all at one time" if arrivals is None else _arrivals(arrivals, count, unit))
     if arrivals and arrivals["dispersion"]:
         parts.append(_dispersion(arrivals["dispersion"], unit))
     parts.append(_lengths(description["lengths"], description["correlation"]))
     if description["labels"]:
-        shares = ", ".join(f"{name or '(none)'} {n:,}" for name, n in description["labels"].items())
+        shares = ", ".join(f"{one_line(name) or '(none)'} {n:,}" for name, n in description["labels"].items())
         parts.append(f"Labels: {shares}")
     return "\n\n".join(parts)
 
 
 def _source(source: Mapping[str, Any]) -> str:
-    lines = [f"{source['file']}, read as {source['format']}"]
+    lines = [f"{one_line(source['file'])}, read as {source['format']}"]
     lines += [f"  {ours} = {theirs!r}" for ours, theirs in source["mapping"].items()]
-    lines += [f"  {source['times']}", f"  {source['used']:,} of {source['rows']:,} rows used"]
-    lines += [f"  {count:,} rows dropped: {reason}" for reason, count in source["dropped"].items()]
+    lines += [f"  {source['times']}", f"  {source['used']:,} of {counted(source['rows'], 'row')} used"]
+    lines += [f"  {counted(count, 'row')} dropped: {reason}" for reason, count in source["dropped"].items()]
     if source["kept"]:
-        lines.append(f"  {source['kept']:,} rows without output tokens kept as one token")
+        lines.append(f"  {counted(source['kept'], 'row')} without output tokens kept as one token")
     if source["out_of_order"]:
-        lines.append(f"  {source['out_of_order']:,} rows out of order, sorted by arrival")
-    return "\n".join([*lines, *(f"  {text}" for text in (*source["notices"], *source["repairs"]))])
+        lines.append(f"  {counted(source['out_of_order'], 'row')} out of order, sorted by arrival")
+    texts = (*source["notices"], *source["repairs"], *source["made"])
+    return "\n".join([*lines, *(f"  {one_line(text)}" for text in texts)])
 
 
 def _arrivals(arrivals: Mapping[str, Any], count: str, unit: str) -> str:
     cv = "not defined" if arrivals["cv"] is None else f"{arrivals['cv']:.4f}"
+    rate = "not defined" if arrivals["rate"] is None else f"{arrivals['rate']:.6g}"
     rows = [
-        ("span", f"{arrivals['span']:,.3f} {unit}"),
-        ("rate", f"{arrivals['rate']:.6g} per {'unit ' if unit == 'of time' else ''}{unit}"),
+        ("span", f"{_time(arrivals['span'])} {unit}"),
+        ("rate", f"{rate} per {'unit ' if unit == 'of time' else ''}{unit}"),
         ("mean gap", f"{arrivals['mean_gap']:.6g} {unit}"),
         ("CV of gaps", f"{cv} (1: Poisson)"),
-        ("largest gap", f"{arrivals['largest_gap']:,.3f} {unit}"),
+        ("largest gap", f"{_time(arrivals['largest_gap'])} {unit}"),
         ("ties", f"{arrivals['ties']:,}"),
         ("out of order", f"{arrivals['out_of_order']:,}"),
     ]
     return "\n".join([f"Arrivals: {count}", *(f"  {name:<13} {text}" for name, text in rows)])
+
+
+def _time(value: float) -> str:
+    """Thousandths, unless the number is so large or small that they say nothing."""
+    return f"{value:,.3f}" if value == 0 or 1e-3 <= value < 1e15 else f"{value:g}"
 
 
 def _dispersion(figures: list[dict[str, Any]], unit: str) -> str:
@@ -99,15 +108,19 @@ def client_text(description: Mapping[str, Any]) -> str:
     """The page for what `fairq.servegen.describe_client` found."""
     rows = [
         ("windows", f"{description['windows']:,}, {description['active']:,} of them active"),
-        ("time", f"from {description['start']:,g} s to {description['end']:,g} s"),
+        ("time", f"from {amount(description['start'])} s to {amount(description['end'])} s"),
         ("mean rate when active", f"{description['mean_rate_active']:.2f} per s"),
         ("mean rate", f"{description['mean_rate']:.2f} per s, idle time included"),
         ("largest rate", f"{description['largest_rate']:.2f} per s"),
         ("CV of gaps", f"{description['cv']:.2f}, weighted by rate"),
-        ("mean input", f"{description['mean_input']:.1f} tokens"),
-        ("mean output", f"{description['mean_output']:.1f} tokens"),
+        ("mean input", _mean(description["mean_input"])),
+        ("mean output", _mean(description["mean_output"])),
         ("families", ", ".join(f"{name} {n:,}" for name, n in description["families"].items())),
         ("fit off by over 10 %", f"{description['fit_misses_rate']:,} windows, whose rate is kept"),
     ]
-    head = f"{description['file']}: a ServeGen client, a law of requests and not requests"
+    head = f"{one_line(description['file'])}: a ServeGen client, a law of requests and not requests"
     return "\n".join([head, *(f"  {name:<22} {text}" for name, text in rows)])
+
+
+def _mean(tokens: float | None) -> str:
+    return "not known: every length table is empty" if tokens is None else f"{tokens:.1f} tokens"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fairq import reshaping
+from fairq import resampling, reshaping
 from fairq import terms as terms_of
 
 if TYPE_CHECKING:
@@ -218,8 +218,8 @@ class Workload:
     in_steps = reshaping.in_steps
     at_rate = reshaping.at_rate
     window = reshaping.window
-    bootstrap = reshaping.bootstrap
-    lengths = reshaping.lengths
+    bootstrap = resampling.bootstrap
+    lengths = resampling.lengths
     chunk_prompt = reshaping.chunk_prompt
     with_terms = terms_of.with_terms
 

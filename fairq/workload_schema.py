@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from fairq.arrivals import MAX_REQUESTS
 from fairq.arrivals_schema import Arrivals, Backlog, Law
+from fairq.columns import MAX_TOKENS
 from fairq.errors import InputError
 from fairq.fields import POSITIVE, Amount, Count, Part, Positive, as_tuple, inside
 from fairq.lengths_schema import Tokens
@@ -81,7 +82,7 @@ class Requests(Part):
     classes: Annotated[tuple[Class, ...], Field(min_length=1), BeforeValidator(as_tuple)] | None = Field(
         default=None, description="A mixture of classes, each with its own arrivals or its weight of all."
     )
-    prompt_chunk: Count = Field(
+    prompt_chunk: Annotated[int, Field(ge=1, le=MAX_TOKENS), POSITIVE] = Field(
         default=1, description="Prompt tokens that one step processes; 1 is the paper's model."
     )
     acceptance: Acceptance | None = Field(

@@ -68,10 +68,10 @@ def test_rows_without_tokens_ties_and_the_format(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_read_once_and_again_when_it_changes(tmp_path: Path) -> None:
-    path = write(tmp_path, "tokens\n5\n")
+    path = write(tmp_path, "arrival,tokens\n0,5\n")
     drawn = scenario(path)
     assert drawn.draw(0).tokens is drawn.draw(1).tokens
-    write(tmp_path, "tokens\n5\n66\n")
+    write(tmp_path, "arrival,tokens\n0,5\n0,66\n")
     assert drawn.draw(0).tokens.tolist() == [5, 66]
 
 

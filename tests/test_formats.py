@@ -134,7 +134,7 @@ def test_an_unknown_header_names_the_formats_tried_and_their_columns(tmp_path: P
     assert "trace: row 1, unknown columns 'when', 'in', 'out': they must be those of a known format" in found
     for layout in FORMATS.values():
         if layout.sniffed and layout.name != "pairs":
-            assert f"{layout.name}: {', '.join(layout.wanted)}" in found
+            assert f"{layout.name}: {layout.wanted}" in found
     assert "csv: tokens, or prompt_tokens, output_tokens" in found
 
 

@@ -151,10 +151,10 @@ def test_bounds_and_splits_that_contradict_are_named(write):
     assert "row 2, column 'prompt_tokens' is 5: it must be below tokens" in problem(
         write("tokens,prompt_tokens\n5,5\n")
     )
-    assert "row 2, column 'output_tokens' is 6: it must be at most the row's tokens" in problem(
+    assert "row 2, column 'output_tokens' is 6: it must be at most 'tokens' of its row" in problem(
         write("tokens,output_tokens\n5,6\n")
     )
-    assert "column 'output_tokens' is 2: it must be tokens - prompt_tokens" in problem(
+    assert "column 'output_tokens' is 2: it must be 'tokens' of its row less 'prompt_tokens'" in problem(
         write("tokens,prompt_tokens,output_tokens\n5,2,2\n")
     )
     assert "column 'output_tokens' is 99999999: it must be at most 100,000,000 with the prompt's" in problem(
@@ -175,7 +175,9 @@ def test_bounds_and_splits_that_contradict_are_named(write):
         ("arrival,tokens\n1,5,9\n2,3\n", "row 2 has 3 values ('1,5,9'): it must have 2"),
         ('tokens,label\n5,"cut o', "row 2 is not CSV (unexpected end of data): quotes must be closed"),
         ("tokens,arival\n5,1\n", "row 1, unknown column 'arival': did you mean 'arrival'? Known:"),
-        ("tokens;arrival\n5;1\n", "row 1, unknown column 'tokens;arrival'"),
+        ("tokens;arrival\n5;1\n", "row 1 is 'tokens;arrival', separated by ';': the separator of a CSV"),
+        ("tokens\tarrival\n5\t1\n", "separated by a tab: the separator of a CSV file must be a comma"),
+        ("tokens|arrival\n5|1\n", "separated by '|': the separator of a CSV file must be a comma"),
         ("tokens,tokens\n5,1\n", "row 1, column 'tokens' is there twice"),
         ("arrival,label\n5,x\n", "there must be 'tokens', or both 'prompt_tokens' and 'output_tokens'"),
         ("output_tokens\n5\n", "there must be 'tokens', or both 'prompt_tokens' and 'output_tokens'"),

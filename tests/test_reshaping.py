@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import fairq
 from fairq.errors import InputError
 from fairq.reshaping import arrival_rate, billed_after
+from fairq.scenario import Scenario
 from fairq.streams import open_uniforms, stream
 from fairq.workload import Workload
 
@@ -90,6 +91,95 @@ def test_lengths_are_drawn_whole_rows_at_a_time(trace: Workload) -> None:
     assert set(drawn) == rows
     assert all(abs(drawn.count(row) - 500) < 5 * (2000 * 0.25 * 0.75) ** 0.5 for row in rows)
     assert trace.lengths(np.array([1e-18, 1 - 1e-16])).tokens.tolist() == [10, 40]
+
+
+@pytest.mark.parametrize(
+    ("uniforms", "words"),
+    [
+        ([0.5, 1.0], r"uniforms\[1\] is 1\.0: it must be from 0 to below 1"),
+        ([-0.5], r"uniforms\[0\] is -0\.5: it must be a finite number >= 0"),
+        ([float("nan")], r"uniforms\[0\] is nan"),
+        (["x"], r"uniforms\[0\] is 'x'"),
+        (0.5, r"uniforms is 0\.5: it must be a list"),
+    ],
+)
+def test_lengths_are_drawn_by_a_list_too_and_by_nothing_else(trace: Workload, uniforms, words: str) -> None:
+    assert trace.lengths([0.0, 0.3, 0.99]).tokens.tolist() == [10, 20, 40]
+    assert len(trace.lengths([])) == 0
+    with pytest.raises(InputError, match=words):
+        trace.lengths(uniforms)
+    with pytest.raises(InputError, match="the workload is empty"):
+        Workload.empty().lengths([0.5])
+
+
+def test_times_stay_finite_and_apart(trace: Workload) -> None:
+    for change, words in (
+        (lambda: trace.at_rate(1e-320), r"^rate is 1e-320: a factor of inf makes times of up to 6 infinite"),
+        (lambda: trace.in_steps(1e-320), r"^step_seconds is 1e-320: .* infinite: they must stay finite$"),
+        (lambda: trace.in_steps(1e-308), r"^step_seconds is 1e-308: .* infinite"),
+        (lambda: Workload.from_arrays([5, 5], [0, 1e-300]).in_steps(1e300), "all the same"),
+        (lambda: Workload.from_arrays([5, 5], [0, 5e-324]).at_rate(1), "has no finite rate"),
+    ):
+        with pytest.raises(InputError, match=words):
+            change()
+    assert np.isfinite(trace.at_rate(1e-300).arrival).all()
+
+
+def test_what_was_made_of_a_trace_is_said_by_its_source(tmp_path: Path, trace: Workload) -> None:
+    trace.to_csv(tmp_path / "trace.csv")
+    w = Workload.read(tmp_path / "trace.csv")
+    made = w.window(2.5, 7).at_rate(2).chunk_prompt(2)
+    assert w.source is not None
+    assert made.source is not None
+    assert w.source.made == ()
+    assert made.source.made == (
+        "window from 2.5 to 7: 3 of 4 requests",
+        "times multiplied by 0.333333",
+        "prompts in chunks of 2 tokens",
+    )
+    for text in made.source.made:
+        assert text in str(made.source)
+    drawn = w.bootstrap(stream(1, 0, "arrivals"), 2.0)
+    assert drawn.source is not None
+    assert drawn.source.made == (f"resampled in 2 pieces of 2: {len(drawn)} for 4 requests",)
+    backlog = w.lengths([0.5]).source
+    assert backlog is not None
+    assert backlog.made == ("1 request drawn from 4", "all at time 0, a backlog")
+    assert "times counted in steps of 0.5 s" in str(w.in_steps(0.5).source)
+
+
+def test_a_bootstrap_is_in_order_whatever_the_rounding() -> None:
+    for seed in range(300):
+        random = np.random.default_rng(seed)
+        arrival = np.sort(random.random(40)) * 10 ** random.uniform(-3, 6)
+        w = Workload.from_arrays(np.ones(40, dtype=int), arrival)
+        sample = w.bootstrap(stream(seed, 0, "arrivals"), float(np.ptp(arrival)) / random.integers(1, 60))
+        assert (np.diff(sample.arrival) >= 0).all()
+        assert len(sample) == 0 or sample.arrival[-1] <= arrival[-1] * (1 + 1e-15)
+    shuffled = Workload.from_arrays([1, 2, 3], [9.0, 0.0, 4.0]).bootstrap(stream(1, 0, "arrivals"), 9.0)
+    assert shuffled.tokens.tolist() == [2, 3, 1]
+    assert shuffled.arrival.tolist() == [0.0, 4.0, 9.0]
+
+
+def test_a_bootstrap_of_too_many_pieces_is_refused(trace: Workload) -> None:
+    for block in (1e-9, 5e-324):
+        with pytest.raises(
+            InputError, match=rf"^block is {block!r}: it must be at least 4e-06, the span of the"
+        ):
+            trace.bootstrap(stream(1, 0, "arrivals"), block)
+
+
+@pytest.mark.parametrize("size", [0, 1e300, 1e308, 99999999999999999999, 10**9, 2.5])
+def test_a_chunk_is_bounded_and_what_is_written_reads_back(
+    tmp_path: Path, trace: Workload, size: float
+) -> None:
+    with pytest.raises(InputError, match=r"^size is .*: it must be a whole number >= 1 and <= 100000000$"):
+        trace.chunk_prompt(size)  # type: ignore[arg-type]
+    largest = trace.chunk_prompt(100_000_000)
+    largest.to_csv(tmp_path / "own.csv")
+    same(Workload.read(tmp_path / "own.csv"), largest)
+    with pytest.raises(InputError, match=r"workload\.prompt_chunk is .*: it must be"):
+        Scenario.load("table1", [f"workload.prompt_chunk={size!r}"])
 
 
 def test_the_bootstrap_keeps_pieces_whole() -> None:
@@ -200,14 +290,15 @@ def test_measured_columns_travel_too(tmp_path: Path) -> None:
     path.write_text(
         "req_time,prompt_len,output_len,request_latency,first_token_latency\n1,2,3,0.1,\n2,2,3,,0.3\n"
     )
-    w = Workload.read(path, format="vtc")
+    with pytest.warns(fairq.ReadWarning, match="1 aborted request kept with the tokens asked for"):
+        w = Workload.read(path, format="vtc", zero="keep")
     assert w.measured["measured_ttft"].tolist()[1] == 0.3
     w.to_csv(tmp_path / "own.csv")
     same(w, Workload.read(tmp_path / "own.csv"))
     assert w.subset(np.array([False, True])).measured["measured_latency"].tolist() != [0.1]
     path.write_text("tokens,measured_latency\n5,-1\n")
     with pytest.raises(
-        InputError, match=r"row 2, column 'measured_latency' is -1\.0: it must be a finite number"
+        InputError, match=r"row 2, column 'measured_latency' is -1: it must be a finite number"
     ):
         Workload.read(path)
 
@@ -222,7 +313,7 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         Workload.empty().to_csv(tmp_path / "x.csv")
     for label in ("a\0b", "\ud800", "x" * 100_001):
         with pytest.raises(InputError, match=r"^label\[1\] is "):
-            Workload.from_arrays([5, 5], label=["", label]).to_csv(tmp_path / "x.csv")
+            Workload.from_arrays([5, 5], label=["", label])
     with pytest.raises(InputError, match="cannot be written: "):
         Workload.from_arrays([5]).to_csv(tmp_path)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fixtures_data import data_folder
 
+from fairq.cli import main
 from fairq.errors import InputError
 from fairq.scenario import Scenario
 from fairq.servegen import Client, describe_client, read_client
@@ -105,7 +106,8 @@ def test_a_part_of_the_time_is_counted_from_its_start(write) -> None:
         InputError, match=r"^window is \[1800\.0, 1900\.0\]: it must be part of \[0\.0, 1800\.0\]$"
     ):
         read_client(write()).between(1800, 1900)
-    assert len(draw(read_client(write()).between(1200, 1800))) == 0
+    with pytest.raises(InputError, match=r"c-trace\.csv has no active window from 1200\.0 to 1800\.0 s"):
+        draw(read_client(write()).between(1200, 1800))
 
 
 @pytest.mark.parametrize(
@@ -169,8 +171,93 @@ def test_a_request_without_a_table_and_too_many_requests_are_errors(write) -> No
     client = read_client(write(dataset={"0": DATASET["0"], "600": DATASET["1200"]}))
     with pytest.raises(InputError, match=r"a request at 600\.?\d* s finds no length table for that time"):
         draw(client)
-    with pytest.raises(InputError, match=r"expected requests: a window = \[start, end\] must leave"):
+    with pytest.raises(InputError, match=r"600,000,000,000 expected requests: there must be at most"):
         draw(read_client(write("0,1e9,1,Gamma,1,1\n")))
+
+
+def test_the_first_so_many_are_the_same_and_need_no_bound(write) -> None:
+    client = read_client(write())
+    whole = draw(client)
+    for most in (1, 10, 1199, 1200, 3000, len(whole), len(whole) + 5):
+        first = client.draw(stream(1, 0, "arrivals"), stream(1, 0, "lengths"), most)
+        assert first.arrival.tolist() == whole.arrival[:most].tolist()
+        assert first.tokens.tolist() == whole.tokens[:most].tolist()
+    heavy = "0,0.01,9.0,Gamma,0.0123,1\n600,2.0,3.0,Weibull,0.4,1\n1200,4.0,1.0,Gamma,1.0,1\n"
+    table = {"0": DATASET["0"]}
+    client = read_client(write(heavy, table))
+    whole = draw(client)
+    for most in (1, 2, 5, 50, 2000):
+        first = client.arrivals(stream(1, 0, "arrivals"), most)
+        assert (first - client.windows[0].start).tolist() == whole.arrival[:most].tolist()
+    path = write("0,1e9,1,Gamma,1,1\n", table)  # 6e11 expected
+    base = [f"workload={{ arrivals = {{ kind = 'servegen', path = '{path}' }} }}", "workload.requests=10"]
+    assert len(Scenario.load("table1", base).draw(0)) == 10
+    path = write("0,1e308,1,Gamma,1,1\n", table)
+    assert len(Scenario.load("table1", base).draw(0)) == 10
+
+
+def test_a_client_is_read_again_when_either_file_changes(write) -> None:
+    path = write()
+    scenario = Scenario.load(
+        "table1", [f"workload={{ arrivals = {{ kind = 'servegen', path = '{path}' }} }}"]
+    )
+    assert scenario.draw(0).tokens.max() == 23
+    write(dataset={**DATASET, "0": {"input_tokens": "{90: 1}", "output_tokens": "{1: 1}"}})
+    assert scenario.draw(0).tokens.max() == 91
+    write("0,0.5,1.0,Gamma,1.0,0.5\n")
+    assert 200 < len(scenario.draw(0)) < 400  # 300 expected, standard deviation 17
+
+
+def test_a_client_that_is_never_active_is_an_error_everywhere(write, capsys) -> None:
+    path = write()
+    idle = [
+        f"workload={{ arrivals = {{ kind = 'servegen', path = '{path}', window = [1200, 1700] }} }}",
+        "clock='cost'",
+    ]
+    words = r"workload\.arrivals: .*c-trace\.csv has no active window from 1200\.0 to 1700\.0 s: at least one"
+    with pytest.raises(InputError, match=words):
+        Scenario.load("table1", idle).draw(0)
+    write("0,0.0,0.0,,0.0,0.0\n600,0.0,0.0,,0.0,0.0\n")
+    with pytest.raises(InputError, match=r"has no active window from 0\.0 to 1200\.0 s"):
+        Scenario.load("table1", [idle[0].replace(", window = [1200, 1700]", "")]).draw(0)
+    assert main(["trace", str(path)]) == 2
+    assert "has no active window" in capsys.readouterr().err
+
+
+def test_empty_tables_are_described_as_such(write, capsys) -> None:
+    empty = {"0": {"input_tokens": "{}", "output_tokens": "{}"}}
+    assert main(["trace", str(write(dataset=empty))]) == 0
+    out = capsys.readouterr().out
+    assert "mean input             not known: every length table is empty" in out
+    assert "from 0 s to 1,800 s" in out
+    assert main(["trace", str(write(dataset={"0": {"input_tokens": "{}"}}))]) == 2
+    assert "window '0', output_tokens is None" in capsys.readouterr().err
+    big = [f"{604800 * k},1,1,Gamma,1,1" for k in range(2)]
+    assert main(["trace", str(write("\n".join(big), {"0": DATASET["0"]}))]) == 0
+    assert "from 0 s to 1,209,600 s" in capsys.readouterr().out
+
+
+def test_a_dataset_that_is_missing_or_given_as_the_trace_is_said_to_be(write) -> None:
+    path = write()
+    dataset = path.with_name("c-dataset.json")
+    with pytest.raises(
+        InputError, match=r"c-dataset\.json is the dataset .*: path must be its trace, 'c-trace\.csv'"
+    ):
+        Scenario.load(
+            "table1", [f"workload={{ arrivals = {{ kind = 'servegen', path = '{dataset}' }} }}"]
+        ).files()
+    dataset.unlink()
+    with pytest.raises(InputError, match=r"c-dataset\.json' cannot be read: No such file or directory"):
+        read_client(path)
+
+
+@pytest.mark.parametrize("share", ["9" * 400, "2", "nan", "-0.5"])
+def test_a_share_that_is_none_is_named(write, share: str) -> None:
+    table = {"0": {"input_tokens": f"{{1: {share}}}", "output_tokens": "{1: 1}"}}
+    with pytest.raises(InputError, match="input_tokens"):
+        read_client(write(dataset=table))
+    with pytest.raises(InputError, match="it must be a whole number of seconds"):
+        read_client(write(dataset={"9" * 400: DATASET["0"]}))
 
 
 def test_a_scenario_draws_from_a_client(write) -> None:

@@ -36,7 +36,7 @@ def test_a_page_says_what_was_read_and_what_was_not(tmp_path: Path, command) -> 
     assert (status, err) == (0, "")
     for words in (
         "read as burstgpt", "prompt_tokens = 'Request tokens'", "3 of 4 rows used",
-        "1 rows dropped: no output",
+        "1 row dropped: no output",
         "seconds from the first arrival, 5 s in the file", "rate ", "CV of gaps", "largest gap   1.500 s",
         "Correlation of prompt and output", "Nearest law, total: { dist = ", "Labels: ChatGPT 2, GPT-4 1",
     ):  # fmt: skip
@@ -70,13 +70,64 @@ def test_a_picture_is_written(tmp_path: Path, command) -> None:
 
 def test_options_reach_the_reading(tmp_path: Path, command) -> None:
     path = write(tmp_path, "when,a,b\n5,1,2\n5,1,0\n6,1,2\n")
-    columns = ["--columns", "arrival=when", "prompt_tokens=a", "output_tokens=b"]
+    columns = ["--columns", "arrival=when,prompt_tokens=a", "--columns", "output_tokens=b"]
     status, out, _ = command(path, "--json", "--zero", "keep", "--ties", "spread", *columns)
     found = json.loads(out)
     assert status == 0
     assert (found["source"]["kept"], found["source"]["ties"], found["arrivals"]["ties"]) == (1, 1, 0)
     path = write(tmp_path, SAMPLES["mooncake"].content)
     assert json.loads(command(path, "--json", "--format", "mooncake-seconds")[1])["arrivals"]["span"] == 2000
+
+
+@pytest.mark.parametrize(("kind", "magic"), [("pdf", b"%PDF-"), ("svg", b"<?xml"), ("PNG", b"\x89PNG")])
+def test_pictures_of_every_kind_have_the_same_bytes_again(
+    tmp_path: Path, command, kind: str, magic: bytes
+) -> None:
+    path = write(tmp_path, SAMPLES["vidur"].content)
+    pictures = [tmp_path / f"{k}.{kind}" for k in range(2)]
+    for picture in pictures:
+        assert command(path, "--plot", picture)[0] == 0
+    assert pictures[0].read_bytes().startswith(magic)
+    assert pictures[0].read_bytes() == pictures[1].read_bytes()
+
+
+def test_columns_may_stand_before_the_file_and_hold_spaces_and_signs(tmp_path: Path, command) -> None:
+    path = write(tmp_path, "when,n n,x=y\n5,1,2\n")
+    status, out, _ = command("--columns", "arrival=when, prompt_tokens=n n,output_tokens=x=y", "--json", path)
+    assert status == 0
+    assert json.loads(out)["source"]["mapping"] == {
+        "arrival": "when", "prompt_tokens": "n n", "output_tokens": "x=y",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "times",
+    [("0.5", "1e308"), ("0", "1e308", "1.7e308"), ("0", "5e-324"), ("0", "1e-310", "3e-310"),
+     ("1e308", "1e308"), ("0", "1", "1e300", "1.1e300")],
+)  # fmt: skip
+def test_times_at_the_ends_of_floats_are_described_and_drawn(
+    tmp_path: Path, command, times: tuple[str, ...]
+) -> None:
+    path = write(
+        tmp_path, "arrived_at,num_prefill_tokens,num_decode_tokens\n" + "".join(f"{t},37,4\n" for t in times)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        status, out, err = command(path, "--json", "--plot", tmp_path / "x.png")
+        assert (status, err) == (0, "")
+        found = json.loads(out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
+        assert found["requests"] == len(times)
+        status, out, err = command(path)
+        assert (status, err) == (0, "")
+    assert max(map(len, out.splitlines())) < 200
+
+
+def test_control_characters_of_a_file_stay_off_the_terminal(tmp_path: Path, command) -> None:
+    row = {"tokens": 5, "label": "\x1b[31mred\nline"}
+    status, out, _ = command(write(tmp_path, json.dumps(row) + "\n"))
+    assert status == 0
+    assert "\x1b" not in out
+    assert "Labels: \\x1b[31mred\\nline 1" in out
 
 
 @pytest.mark.parametrize(
@@ -90,6 +141,14 @@ def test_options_reach_the_reading(tmp_path: Path, command) -> None:
         (["bad.csv", "--zero", "clip"], "unknown zero 'clip'"),
         (["bad.csv", "--ties", "clip"], "unknown ties 'clip'"),
         (["bad.csv", "--jsn"], "unknown option '--jsn' of fairq trace: did you mean '--json'?"),
+        (["good.csv", "--plot", "good.csv"], "--plot is 'good.csv': its name must end in .png, .pdf, .svg"),
+        (["good.csv", "--plot", "x.txt"], "--plot is 'x.txt': its name must end in .png, .pdf, .svg"),
+        (["good.png", "--plot", "good.png"], "--plot is 'good.png', the trace itself: it must be another"),
+        (["good.csv", "--plot", "link.png"], "--plot is 'link.png', the trace itself: it must be another"),
+        (["c-trace.csv", "--plot", "c-dataset.json"], "its name must end in .png, .pdf, .svg"),
+        (["good.csv", "--columns", "tokens=a,tokens=b"], "--columns gives tokens twice, 'a' and 'b'"),
+        (["good.csv", "--columns", "tokens=a", "--columns", "tokens=b"], "--columns gives tokens twice"),
+        (["--columns", "tokens=a", "arrival=b", "good.csv"], "(--columns takes OURS=THEIRS,OURS=THEIRS)"),
         (["good.csv", "--plot", "no/such/folder/x.png"], "No such file or directory"),
         (["c-trace.csv", "--format", "azure"], "--format is given, but c-trace.csv is a ServeGen client"),
         ([], "FILE"),
@@ -99,10 +158,13 @@ def test_bad_input_is_one_line_and_status_two(tmp_path, monkeypatch, command, ar
     monkeypatch.chdir(tmp_path)
     write(tmp_path, "tokens\nx\n", "bad.csv")
     write(tmp_path, "tokens\n5\n", "good.csv")
+    write(tmp_path, "tokens\n5\n", "good.png")
+    (tmp_path / "link.png").symlink_to("good.csv")
     write(tmp_path, TRACE, "c-trace.csv")
     write(tmp_path, json.dumps(DATASET), "c-dataset.json")
     status, _, err = command(*arguments)
     assert status == 2
+    assert (tmp_path / "good.csv").read_text() == (tmp_path / "good.png").read_text() == "tokens\n5\n"
     assert words in err
     assert err.count("\n") == 1
     assert "Traceback" not in err
