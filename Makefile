@@ -52,6 +52,7 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.throughput
 	$(BIN)/python -m benchmarks.scaling
+	$(BIN)/python -m benchmarks.growth
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
