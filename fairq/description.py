@@ -63,14 +63,14 @@ def gap_figures(workload: Workload) -> dict[str, Any]:
         arrival = np.sort(arrival)
     gaps = np.diff(arrival)
     span = float(arrival[-1] - arrival[0])
-    mean = span / len(gaps)
+    mean, largest = span / len(gaps), float(gaps.max())
     return {
         "first": float(arrival[0]),
         "span": span,
         "rate": _known(len(gaps) / span),
         "mean_gap": mean,
         "cv": _cv(gaps, mean) if len(gaps) > 1 else None,
-        "largest_gap": float(gaps.max()),
+        "largest_gap": largest,
         "ties": count_ties(arrival),
         "out_of_order": workload.source.out_of_order if workload.source else back,
         "dispersion": dispersion(arrival - arrival[0]),
@@ -78,9 +78,12 @@ def gap_figures(workload: Workload) -> dict[str, Any]:
 
 
 def _cv(gaps: NDArray[np.float64], mean: float) -> float | None:
-    """The CV of the gaps; scaled first, for gaps whose squares are no floats."""
+    """The CV of the gaps, which are scaled in place first: squares of very long ones are no floats."""
+    if mean <= 0:
+        return None
     with np.errstate(all="ignore"):
-        return _known(float((gaps / mean).std(ddof=1))) if mean > 0 else None
+        gaps /= mean  # a long trace has no room for a copy
+        return _known(float(gaps.std(ddof=1)))
 
 
 def _known(value: float) -> float | None:
