@@ -1,7 +1,8 @@
 """Planning a cohort: Phase ONE of the paper's Algorithm 3 as a pure function of sizes.
 
-Written in the part of Python that Numba compiles: flat lists of whole numbers, no objects but
-`waiting`, which needs only ``first_at_or_after(rank)``.  Ranks order requests by decreasing size.
+Written in the part of Python that Numba compiles, and compiled from here by `fairq.compiled`: flat lists
+of whole numbers, no objects but `waiting`, which needs only ``first_at_or_after(rank)``, and no defaults or
+keywords between these functions.  Ranks order requests by decreasing size.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-__all__ = ["CohortPlan", "first_at_most", "plan_cohort"]
+__all__ = ["CohortPlan", "first_at_most", "plan_cohort", "running_order"]
 
 
 class Waiting(Protocol):
@@ -110,6 +111,37 @@ def plan_cohort(
     return CohortPlan(leader, own, packed, lane, delay)
 
 
+def running_order(
+    sizes: Sequence[int], plan: CohortPlan, free_ride: bool, descending: bool
+) -> tuple[list[int], list[int]]:
+    """The pack requests of a cohort and the lane of each, every lane's in the order in which it runs them.
+
+    Parameters:
+        sizes: size by rank in tokens, decreasing.
+        plan: what `plan_cohort` answered.
+        free_ride: each lane ends in one of o_2 .. o_B.
+        descending: lanes run in order of packing; else by increasing size, ties by rank.
+
+    >>> plan = CohortPlan(leader=0, own=[1], packed=[2, 3, 4], lane=[2, 2, 2], delay=0)
+    >>> running_order([9, 8, 3, 1, 1], plan, free_ride=False, descending=False)
+    ([3, 4, 2], [2, 2, 2])
+    """
+    ranks = [0][:0]
+    lanes = [0][:0]
+    end = len(plan.packed)
+    while end > 0:  # runs of equal size from the last to the first, since the scan went by decreasing size
+        begin = 0 if descending else end - 1
+        while begin > 0 and sizes[plan.packed[begin - 1]] == sizes[plan.packed[begin]]:
+            begin -= 1
+        ranks.extend(plan.packed[begin:end])
+        lanes.extend(plan.lane[begin:end])
+        end = begin
+    if free_ride:
+        ranks.extend(plan.own)
+        lanes.extend(range(2, 2 + len(plan.own)))
+    return ranks, lanes
+
+
 def _empty_lanes(
     sizes: Sequence[int], leader: int, own: list[int], batch_size: int, alpha: int, free_ride: bool
 ) -> tuple[list[int], list[int]]:
@@ -152,3 +184,9 @@ def _set_room(tree: list[int], place: int, room: int) -> None:
     while node > 1:
         node //= 2
         tree[node] = max(tree[2 * node], tree[2 * node + 1])
+
+
+COMPILED = (
+    first_at_most, _tree_of, _first_with_room, _set_room, _empty_lanes, plan_cohort, running_order,
+)  # fmt: skip
+"""What `fairq.compiled` compiles, each after those it calls."""

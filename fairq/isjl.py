@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 
-from fairq.cohort import CohortPlan, plan_cohort
+from fairq.cohort import CohortPlan, plan_cohort, running_order
 from fairq.decision import Decision, InsideView
 from fairq.lanes import Lanes
 from fairq.oldest import overdue
@@ -49,9 +49,9 @@ class CohortAgent:
     def __init__(
         self, *, free_ride: bool = False, descending: bool = False, max_wait: float | None = None
     ) -> None:
-        self._free_ride = free_ride
-        self._descending = descending
-        self._max_wait = max_wait
+        self.free_ride = free_ride
+        self.descending = descending
+        self.max_wait = max_wait
         self._leader = _NONE
         self._due: int | None = None  # step count at which o_1 starts; None once it has, or without a cohort
         self._own: deque[int] = deque()  # ranks of o_2 .. o_M not started, longest first
@@ -103,13 +103,13 @@ class CohortAgent:
     def _plan(self, view: InsideView, waiting: RankSet, release: list[int], alpha: int) -> CohortPlan:
         if self._late(view, release, 1):
             return CohortPlan(_NONE, [], [], [], 0)
-        return plan_cohort(view.ranking.sizes, waiting, view.batch_size, alpha, self._free_ride)
+        return plan_cohort(view.ranking.sizes, waiting, view.batch_size, alpha, self.free_ride)
 
     def _late(self, view: InsideView, besides: Iterable[int], most: int) -> list[int]:
         """Of the queue and the requests `besides`, at most so many older than `max_wait`, oldest first."""
-        if self._max_wait is None or most <= 0:
+        if self.max_wait is None or most <= 0:
             return []
-        arrivals, now, limit = view.arrivals, view.now, self._max_wait
+        arrivals, now, limit = view.arrivals, view.now, self.max_wait
         late = [request for request in besides if now - arrivals[request] > limit]
         late += islice(overdue(view, limit), most)
         return sorted(late, key=lambda request: (arrivals[request], request))[:most]
@@ -124,15 +124,9 @@ class CohortAgent:
         self._leader = ids[plan.leader]
         self._due = view.steps + plan.delay
         lanes: dict[int, list[int]] = {}
-        for rank, lane in zip(plan.packed, plan.lane, strict=True):
+        for rank, lane in zip(*running_order(sizes, plan, self.free_ride, self.descending), strict=True):
             lanes.setdefault(lane, []).append(rank)
-        if not self._descending:
-            for pack in lanes.values():
-                pack.sort(key=lambda rank: sizes[rank])  # stable: equal sizes stay by arrival, then id
-        if self._free_ride:
-            for lane, rank in enumerate(plan.own, start=2):
-                lanes.setdefault(lane, []).append(rank)
-        else:
+        if not self.free_ride:
             self._own.extend(plan.own)
         self._lanes = Lanes([deque(ids[rank] for rank in lanes[lane]) for lane in sorted(lanes)])
 
@@ -156,7 +150,7 @@ class CohortAgent:
         """Lines 22 to 29: the longest of the cohort's own and the shared queue into every slot not held."""
         spare = view.free - len(admit) - self._lanes.held
         taken = _planned_ranks(plan)
-        if not taken and self._max_wait is not None:  # nobody is late where a cohort was planned now
+        if not taken and self.max_wait is not None:  # nobody is late where a cohort was planned now
             late = self._start_late(view, release, spare)
             admit += late
             spare -= len(late)

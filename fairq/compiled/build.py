@@ -1,0 +1,76 @@
+"""The kernel in machine code: compiled once, kept on disk, in memory where no folder can be written."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+from fairq import cohort, cost
+from fairq.compiled.kernel import serve
+from fairq.compiled.records import Pool
+
+__all__ = ["kernel"]
+
+Kernel = Callable[[Pool], tuple[float, int]]
+
+
+def kernel(pool: Pool) -> float:
+    """`fairq.compiled.kernel.serve`, compiled; the first call in a process reads it from disk or compiles it."""
+    try:
+        stopped_at, _ = _kept()(pool)
+    except OSError as error:  # the folder was there and has been closed, or the disk is full
+        _say_so(error)
+        stopped_at, _ = _in_memory()(pool)
+    return stopped_at
+
+
+@cache
+def _kept() -> Kernel:
+    try:
+        made: Kernel = numba.njit(nogil=True, cache=True)(_stamped(_stamp()))
+    except RuntimeError as error:  # Numba found no folder that it can write
+        _say_so(error)
+        return _in_memory()
+    return made
+
+
+@cache
+def _in_memory() -> Kernel:
+    made: Kernel = numba.njit(nogil=True)(_stamped(0))
+    return made
+
+
+def _stamped(stamp: int) -> Kernel:
+    """The kernel as a closure over `stamp`, which so becomes a part of its key in the cache.
+
+    Numba itself looks only at the file of the function that it keeps, not at those of the functions it calls.
+    """
+
+    def run(pool: Pool) -> tuple[float, int]:
+        return serve(pool), stamp
+
+    return run
+
+
+def _stamp() -> int:
+    """A number that changes with any source that the kernel is compiled from."""
+    digest = hashlib.sha256()
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(cohort.__file__), Path(cost.__file__)):
+        digest.update(path.read_bytes())
+    return int.from_bytes(digest.digest()[:7], "big")
+
+
+@cache
+def _say_so(error: Exception) -> None:
+    warnings.warn(
+        f"the compiled engine cannot be kept on disk, so each process compiles it anew ({error}); "
+        "NUMBA_CACHE_DIR may name a folder that can be written",
+        RuntimeWarning,
+        stacklevel=4,
+    )

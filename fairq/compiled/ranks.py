@@ -1,0 +1,158 @@
+"""Sets of whole numbers that answer "first at or after": the `RankSet` of many queues, in flat arrays.
+
+A set is a tree of 64-bit words.  A node of level 1 holds 64 words, that is 4,096 numbers; a node of
+level l + 1 holds 64 nodes of level l; a mask in each node says which of its 64 are not empty.  Nodes
+that become empty are used again, so memory follows what waits and not what could.  Words are signed,
+since mixed signs would be floats: ``-1 << i`` masks the bits from i on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload_method
+from numpy.typing import NDArray
+
+from fairq.compiled.jit import compiled, part, trailing_zeros
+
+__all__ = ["ROOT", "SetView", "add", "discard", "first_at_or_after", "has_none", "make_sets"]
+
+Ints = NDArray[np.int64]
+
+
+HEADER, ROOT = np.arange(2)
+"""The row of `levels`, of the nodes to use again and of a scratch path; the row of the first set's root."""
+
+_LEVELS, _FREE, _UNUSED, _PATH, _MASK = 0, 1, 2, 8, 64
+
+
+class SetView(NamedTuple):
+    """One set, as `plan_cohort` looks at it."""
+
+    sets: Ints
+    root: int
+
+
+def make_sets(count: int, capacity: int, members: int) -> Ints:
+    """`count` empty sets of numbers below `capacity`, which hold `members` numbers together at most.
+
+    A row is a node: 64 entries (words at level 1, rows of nodes above it), then the mask.  The roots come
+    first.  Memory is claimed for the worst case and touched only where it is used.
+    """
+    levels = 1
+    while 64 ** (levels + 1) < capacity:
+        levels += 1
+    rows = ROOT + count
+    for level in range(1, levels):
+        rows += min(members, count * (capacity // 64 ** (level + 1) + 1))
+    sets = np.empty((rows, _MASK + 1), dtype=np.int64)
+    sets[ROOT : ROOT + count, _MASK] = 0
+    sets[HEADER, [_LEVELS, _FREE, _UNUSED]] = levels, -1, ROOT + count
+    return sets
+
+
+@compiled
+def has_none(sets: Any, root: Any) -> Any:
+    """Whether the set is empty."""
+    return sets[root, _MASK] == 0
+
+
+@compiled
+def add(sets: Any, root: Any, number: Any) -> None:
+    """Put in a number that is not there."""
+    node = root
+    for level in range(sets[HEADER, _LEVELS], 0, -1):
+        i = (number >> (6 * level)) & 63
+        if not (sets[node, _MASK] >> i) & 1:
+            sets[node, _MASK] |= 1 << i
+            sets[node, i] = 0 if level == 1 else _new_node(sets)
+        if level == 1:
+            sets[node, i] |= 1 << (number & 63)
+        else:
+            node = sets[node, i]
+
+
+@compiled
+def discard(sets: Any, root: Any, number: Any) -> None:
+    """Take out a number that is there; nodes that it leaves empty are free to be used again."""
+    node = root
+    for level in range(sets[HEADER, _LEVELS], 1, -1):
+        sets[HEADER, _PATH + level] = node
+        node = sets[node, (number >> (6 * level)) & 63]
+    i = (number >> 6) & 63
+    sets[node, i] ^= 1 << (number & 63)
+    if sets[node, i] != 0:
+        return
+    sets[node, _MASK] ^= 1 << i
+    level = 2
+    while sets[node, _MASK] == 0 and level <= sets[HEADER, _LEVELS]:
+        sets[node, 0] = sets[HEADER, _FREE]
+        sets[HEADER, _FREE] = node
+        node = sets[HEADER, _PATH + level]
+        sets[node, _MASK] ^= 1 << ((number >> (6 * level)) & 63)
+        level += 1
+
+
+@compiled
+def first_at_or_after(sets: Any, root: Any, number: Any) -> Any:
+    """The least number in the set that is not below `number`; −1 where there is none."""
+    level = sets[HEADER, _LEVELS]
+    if number >> (6 * (level + 1)):
+        return -1
+    node = root
+    branch, height, later = -1, 0, 0  # the lowest node on the way down with something after `number`
+    while True:
+        i = (number >> (6 * level)) & 63
+        rest = sets[node, _MASK] & (-2 << i)
+        if rest != 0:
+            branch, height, later = node, level, rest
+        if not (sets[node, _MASK] >> i) & 1:
+            break
+        if level == 1:
+            word = sets[node, i] & (-1 << (number & 63))
+            if word != 0:
+                return (number >> 6 << 6) + trailing_zeros(word)
+            break
+        node = sets[node, i]
+        level -= 1
+    if branch < 0:
+        return -1
+    i = trailing_zeros(later)
+    return _least_below(sets, branch, height, i, (number >> (6 * (height + 1)) << 6) + i)
+
+
+@compiled
+def _least_below(sets: Any, node: Any, level: Any, i: Any, prefix: Any) -> Any:
+    """The least number below entry i of a node; `prefix` is what the numbers there have in common."""
+    while level > 1:
+        node = sets[node, i]
+        level -= 1
+        i = trailing_zeros(sets[node, _MASK])
+        prefix = (prefix << 6) + i
+    return (prefix << 6) + trailing_zeros(sets[node, i])
+
+
+@compiled
+def _new_node(sets: Any) -> Any:
+    node = sets[HEADER, _FREE]
+    if node >= 0:
+        sets[HEADER, _FREE] = sets[node, 0]
+    else:
+        node = sets[HEADER, _UNUSED]
+        sets[HEADER, _UNUSED] += 1
+    sets[node, _MASK] = 0
+    return node
+
+
+@overload_method(types.NamedTuple, "first_at_or_after")  # type: ignore[untyped-decorator]
+def _method_of_view(view: Any, rank: Any) -> Any:  # noqa: ARG001 - the signature is what Numba matches
+    """``waiting.first_at_or_after(rank)``, as `plan_cohort` writes it."""
+    if view.instance_class is not SetView:
+        return None
+
+    def method(view: Any, rank: Any) -> Any:
+        return first_at_or_after(view.sets, view.root, rank)
+
+    return method
