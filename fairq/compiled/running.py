@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
-from math import inf, nan
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairq.cost import StepTime
+from fairq.dispatch import Arrivals
 from fairq.isjl import CohortAgent
 from fairq.policy import PolicyPlan
+from fairq.pool import Limits
 from fairq.ranking import order_keys
 from fairq.rules import RuleAgent
 from fairq.schedule import Schedule
-from fairq.streams import stream
 from fairq.workload import Workload
 
 if TYPE_CHECKING:
@@ -70,14 +71,9 @@ def run(
     *,
     slots: Sequence[int],
     laws: Sequence[StepTime],
-    alpha: int | None = None,
-    dispatch: str = "central",
-    seed: int = 0,
-    replication: int = 0,
-    until: float = inf,
-    queue_limit: float = inf,
-    abandon_after: float = inf,
-    max_queued: float = inf,
+    dispatch: str,
+    arrivals: Arrivals,
+    limits: Limits,
 ) -> Schedule:
     """Serve `workload`, and return the schedule that the SimPy engine returns, to the last bit.
 
@@ -85,23 +81,23 @@ def run(
         plan: the policy; `can_run` says whether it may be.
         workload: requests with arrivals in the clock's unit.
         slots, laws: batch size and step time of each worker.
-        alpha: fairness budget in whole tokens, or None.
-        dispatch, seed, replication: the dispatcher, and the stream from which it draws.
-        until, queue_limit, abandon_after, max_queued: what ends the run and waits early; infinity: nothing.
+        dispatch, arrivals, limits: as `fairq.pool.Pool` takes them.
 
+    >>> import numpy as np
     >>> from fairq import StepTime, Workload
     >>> from fairq.policy import plan_policy
     >>> workload = Workload.from_arrays(tokens=[4, 4, 2, 2])
     >>> plan = plan_policy("isjl", 2.0, {}, 1)
-    >>> run(plan, workload, slots=[3], laws=[StepTime(c=1.0)], alpha=2).finish.tolist()  # doctest: +SKIP
+    >>> arrivals = Arrivals(workload.tokens, np.arange(4), alpha=2, seed=0, replication=0)
+    >>> pool = {"slots": [3], "laws": [StepTime(c=1.0)], "dispatch": "central", "arrivals": arrivals}
+    >>> run(plan, workload, limits=Limits(), **pool).finish.tolist()  # doctest: +SKIP
     [4.0, 6.0, 2.0, 2.0]
     """
     from fairq.compiled.build import kernel
 
-    pool = _pool(plan, workload, slots, laws, alpha, dispatch, seed, replication)
-    limits = until, queue_limit, abandon_after, max_queued
-    for name, limit in zip(("until", "queue_limit", "abandon_after", "max_queued"), limits, strict=True):
-        pool.run[name] = limit
+    pool = _pool(plan, workload, slots, laws, dispatch, arrivals)
+    for name in ("until", "queue_limit", "abandon_after", "max_queued"):
+        pool.run[name] = getattr(limits, name)
     return _schedule(pool, workload, kernel(pool))
 
 
@@ -136,10 +132,8 @@ def _pool(
     workload: Workload,
     slots: Sequence[int],
     laws: Sequence[StepTime],
-    alpha: int | None,
     dispatch: str,
-    seed: int,
-    replication: int,
+    arrivals: Arrivals,
 ) -> Pool:
     """The state at the beginning of a run."""
     from fairq.compiled.kernel import CREW_SETS, HEAPS
@@ -147,16 +141,15 @@ def _pool(
     from fairq.compiled.records import SLOT, Pool
     from fairq.compiled.times import make_heaps
 
-    count, crew, size = len(workload), len(slots), _sizes(plan, workload)
-    ids = order_keys(plan.order, size, workload.arrival)
-    order = ids if plan.order == "arrival" else order_keys("arrival", size, workload.arrival)
+    count, crew, size, order = len(workload), len(slots), arrivals.size, arrivals.by_arrival
+    ids = order if plan.order == "arrival" else order_keys(plan.order, size, workload.arrival)
     room = np.minimum(np.array(slots, dtype=np.int64), count)
     central = dispatch == "central"
     return Pool(
-        run=_run(plan, alpha, dispatch),
+        run=_run(plan, arrivals.alpha, dispatch),
         workers=_workers(slots, laws, room, central),
         requests=_requests(workload, ids),
-        places=_places(ids, order, _choices(dispatch, size[order], crew, alpha, seed, replication)),
+        places=_places(ids, order, _choices(dispatch, arrivals, crew)),
         sizes=size[ids],
         slots=np.empty(int(room.sum()), dtype=SLOT),
         queues=make_sets(1 if central else crew, count, count),
@@ -207,15 +200,14 @@ def _places(
     return places
 
 
-def _choices(
-    dispatch: str, size: NDArray[np.int64], workers: int, alpha: int | None, seed: int, replication: int
-) -> tuple[Any, Any]:
+def _choices(dispatch: str, arrivals: Arrivals, workers: int) -> tuple[Any, Any]:
     """Workers chosen beforehand, by place in arrival order; the two of power-of-two in index order."""
     if dispatch == "length-class":
+        size, alpha = arrivals.size[arrivals.by_arrival], arrivals.alpha
         return (-(-size // alpha) if alpha else size) % workers, 0
     if dispatch not in ("random", "power-of-two"):
         return 0, 0
-    draws = stream(seed, replication, "dispatch").random((len(size), 2))
+    draws = arrivals.draws()[arrivals.by_arrival]
     first = (draws[:, 0] * workers).astype(np.int64)
     if dispatch == "random" or workers == 1:
         return first, first
@@ -240,4 +232,13 @@ def _schedule(pool: Pool, workload: Workload, stopped_at: float) -> Schedule:
         steps=np.where(stays["state"] == RUNNING, reached, workload.tokens[request]),
         start=np.ascontiguousarray(stays["start"]),
         finish=np.ascontiguousarray(stays["finish"]),
+        rejected=_lost(pool, REJECTED),
+        abandoned=_lost(pool, ABANDONED),
+        stopped_at=stopped_at,
     )
+
+
+def _lost(pool: Pool, state: int) -> NDArray[np.int64]:
+    """Requests that ended in that state without service, in order of arrival, as they were lost."""
+    order = pool.places["order"].astype(np.int64)
+    return order[pool.requests["state"][order] == state]
