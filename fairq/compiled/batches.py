@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fairq.compiled.jit import compiled, part, shared
-from fairq.compiled.records import COMPLETED, NOBODY, RUNNING
+from fairq.compiled.jit import compiled, shared
+from fairq.compiled.records import COMPLETED, NOBODY, RUNNING, request_at, slot_at, worker_at
 from fairq.cost import max_feature
 
 __all__ = ["admit", "advance", "boundary", "max_progress", "next_finish", "pop_finished", "steps_by"]
@@ -46,13 +46,13 @@ def advance(worker: Any, step: Any) -> None:
 
 
 @compiled
-def steps_by(worker: Any, slots: Any, time: Any) -> Any:
+def steps_by(worker: Any, time: Any) -> Any:
     """The step count that a running worker has reached by `time`, at most that of its next completion.
 
     A guess from the positive root of the quadratic that K2 is, checked against both neighbours: only the
     boundary times decide.
     """
-    limit = next_finish(worker, slots)
+    limit = next_finish(worker)
     step = min(worker.steps + _guess(worker, time - boundary(worker, worker.steps)), limit)
     while step > worker.steps and boundary(worker, step) > time:
         step -= 1
@@ -74,9 +74,9 @@ def _guess(worker: Any, time: Any) -> Any:
 
 
 @compiled
-def admit(pool: Any, index: Any, i: Any, now: Any) -> None:
+def admit(run: Any, index: Any, i: Any, now: Any) -> None:
     """Let request i join the batch of worker `index` at the boundary at which it stands."""
-    worker, request = pool.workers[index], pool.requests[i]
+    worker, request = worker_at(run, index), request_at(run, i)
     if worker.batch == 0:
         if now != worker.left_at:  # after an idle gap the clock begins anew
             worker.base = now
@@ -87,7 +87,7 @@ def admit(pool: Any, index: Any, i: Any, now: Any) -> None:
         worker.oldest = worker.steps
         request.before = NOBODY
     else:
-        pool.requests[worker.last].after = i
+        request_at(run, worker.last).after = i
         request.before = worker.last
     request.after = NOBODY
     worker.last = i
@@ -96,31 +96,31 @@ def admit(pool: Any, index: Any, i: Any, now: Any) -> None:
     request.start = now
     request.start_step = worker.steps
     worker.starts += worker.steps
-    _push(pool.slots, worker.slots, worker.batch, worker.steps + request.tokens, i)
+    _push(worker.slots, worker.batch, worker.steps + request.tokens, i)
     worker.batch += 1
-    pool.run[0].entered += 1
+    run.entered += 1
 
 
 @compiled
-def pop_finished(pool: Any, index: Any, now: Any) -> Any:
+def pop_finished(run: Any, index: Any, now: Any) -> Any:
     """Take a request that finishes at the worker's step count out of the batch; NOBODY if none does."""
-    worker, requests = pool.workers[index], pool.requests
-    if worker.batch == 0 or next_finish(worker, pool.slots) != worker.steps:
+    worker = worker_at(run, index)
+    if worker.batch == 0 or next_finish(worker) != worker.steps:
         return NOBODY
-    i = _pop(pool.slots, worker.slots, worker.batch)
+    i = _pop(worker.slots, worker.batch)
     worker.batch -= 1
-    request = requests[i]
+    request = request_at(run, i)
     request.finish = now
     request.state = COMPLETED
     worker.starts -= request.start_step
     before, after = np.int64(request.before), np.int64(request.after)
     if before != NOBODY:
-        requests[before].after = after
+        request_at(run, before).after = after
     elif after != NOBODY:
         worker.first = after
-        worker.oldest = requests[after].start_step
+        worker.oldest = request_at(run, after).start_step
     if after != NOBODY:
-        requests[after].before = before
+        request_at(run, after).before = before
     else:
         worker.last = before
     if worker.batch == 0:
@@ -129,46 +129,45 @@ def pop_finished(pool: Any, index: Any, now: Any) -> Any:
 
 
 @compiled
-def next_finish(worker: Any, slots: Any) -> Any:
+def next_finish(worker: Any) -> Any:
     """The step count at which the running batch next has a completion."""
-    return slots[worker.slots].finish
+    return slot_at(worker.slots, 0).finish
 
 
 @compiled
-def _push(slots: Any, origin: Any, size: Any, finish: Any, i: Any) -> None:
+def _push(slots: Any, size: Any, finish: Any, i: Any) -> None:
     """Put request i into a heap of that size."""
     place = size
     while place > 0:
-        above = (place - 1) // 2
-        if slots[origin + above].finish <= finish:
+        above = slot_at(slots, (place - 1) // 2)
+        if above.finish <= finish:
             break
-        _copy(slots, origin + above, origin + place)
-        place = above
-    slots[origin + place].finish = finish
-    slots[origin + place].request = i
+        _fill(slot_at(slots, place), above.finish, above.request)
+        place = (place - 1) // 2
+    _fill(slot_at(slots, place), finish, i)
 
 
 @compiled
-def _pop(slots: Any, origin: Any, size: Any) -> Any:
+def _pop(slots: Any, size: Any) -> Any:
     """Take out the request on top; the last one sinks from there."""
-    first = slots[origin].request
-    end = size - 1
-    finish, place = slots[origin + end].finish, 0
+    first, end = slot_at(slots, 0).request, size - 1
+    last, place = slot_at(slots, end), 0
     while True:
         child = 2 * place + 1
         if child >= end:
             break
-        if child + 1 < end and slots[origin + child + 1].finish < slots[origin + child].finish:
+        if child + 1 < end and slot_at(slots, child + 1).finish < slot_at(slots, child).finish:
             child += 1
-        if slots[origin + child].finish >= finish:
+        below = slot_at(slots, child)
+        if below.finish >= last.finish:
             break
-        _copy(slots, origin + child, origin + place)
+        _fill(slot_at(slots, place), below.finish, below.request)
         place = child
-    _copy(slots, origin + end, origin + place)
+    _fill(slot_at(slots, place), last.finish, last.request)
     return first
 
 
 @compiled
-def _copy(slots: Any, source: Any, target: Any) -> None:
-    slots[target].finish = slots[source].finish
-    slots[target].request = slots[source].request
+def _fill(slot: Any, finish: Any, i: Any) -> None:
+    slot.finish = finish
+    slot.request = i

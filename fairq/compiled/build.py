@@ -13,20 +13,20 @@ import numba
 
 from fairq import cohort, cost
 from fairq.compiled.kernel import serve
-from fairq.compiled.records import Pool
 
 __all__ = ["kernel"]
 
-Kernel = Callable[[Pool], tuple[float, int]]
+Record = Any  # a record of `RUN`
+Kernel = Callable[[Record], tuple[float, int]]
 
 
-def kernel(pool: Pool) -> float:
+def kernel(run: Record) -> float:
     """`fairq.compiled.kernel.serve`, compiled; the first call in a process reads it from disk or compiles it."""
     try:
-        stopped_at, _ = _kept()(pool)
+        stopped_at, _ = _kept()(run)
     except OSError as error:  # the folder was there and has been closed, or the disk is full
         _say_so(error)
-        stopped_at, _ = _in_memory()(pool)
+        stopped_at, _ = _in_memory()(run)
     return stopped_at
 
 
@@ -52,10 +52,10 @@ def _stamped(stamp: int) -> Kernel:
     Numba itself looks only at the file of the function that it keeps, not at those of the functions it calls.
     """
 
-    def run(pool: Pool) -> tuple[float, int]:
-        return serve(pool), stamp
+    def entry(run: Record) -> tuple[float, int]:
+        return serve(run), stamp
 
-    return run
+    return entry
 
 
 def _stamp() -> int:

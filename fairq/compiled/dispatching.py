@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from fairq.compiled.batches import steps_by
-from fairq.compiled.jit import compiled, part
+from fairq.compiled.jit import compiled
+from fairq.compiled.records import place_at, request_at, sizes_of, worker_at
 from fairq.compiled.times import put, top
 
-__all__ = ["CENTRAL", "CODES", "JOINED", "JSQ", "LEFT", "LOADS", "choose", "count"]
-
-LOADS = np.int64(2)
-"""The heap of workers by unfinished requests."""
+__all__ = ["CENTRAL", "CODES", "JOINED", "JSQ", "LEFT", "choose", "count"]
 
 JOINED, LEFT = np.int64(1), np.int64(-1)
 """How the count of a worker's requests changes."""
@@ -34,40 +32,40 @@ CODES = {
 
 
 @compiled
-def choose(pool: Any, place: Any, now: Any) -> Any:
+def choose(run: Any, place: Any, now: Any) -> Any:
     """The worker of the arrival at `place` in arrival order."""
-    workers, run = pool.workers, pool.run[0]
     if run.dispatch == ROUND_ROBIN:
-        return run.sent % len(workers)
+        return run.sent % run.crew_size
     if run.dispatch == JSQ:
-        return top(pool.heaps, LOADS)
+        return top(run.loads)
     if run.dispatch == LEAST_WORK:
-        return _least_work(pool, now)
-    one, other = np.int64(pool.places[place].one), np.int64(pool.places[place].other)
-    if run.dispatch == POWER_OF_TWO and workers[other].unfinished < workers[one].unfinished:
-        return other
+        return _least_work(run, now)
+    one, other = np.int64(place_at(run, place).one), np.int64(place_at(run, place).other)
+    if run.dispatch == POWER_OF_TWO:
+        if worker_at(run, other).unfinished < worker_at(run, one).unfinished:
+            return other
     return one
 
 
 @compiled
-def _least_work(pool: Any, now: Any) -> Any:
+def _least_work(run: Any, now: Any) -> Any:
     """Fewest unfinished tokens, as far as they are known, in whole steps finished by `now`."""
     best, least = 0, 0
-    for index in range(len(pool.workers)):
-        worker = pool.workers[index]
+    for index in range(run.crew_size):
+        worker = worker_at(run, index)
         work = worker.work
         if worker.batch > 0:
-            work -= worker.batch * steps_by(worker, pool.slots, now) - worker.starts
+            work -= worker.batch * steps_by(worker, now) - worker.starts
         if index == 0 or work < least:
             best, least = index, work
     return best
 
 
 @compiled
-def count(pool: Any, index: Any, i: Any, change: Any) -> None:
+def count(run: Any, index: Any, i: Any, change: Any) -> None:
     """Request i has joined worker `index` (JOINED), or has completed or abandoned there (LEFT)."""
-    worker = pool.workers[index]
+    worker = worker_at(run, index)
     worker.unfinished += change
-    worker.work += change * pool.sizes[pool.requests[i].rank]
-    if pool.run[0].dispatch == JSQ:
-        put(pool.heaps, LOADS, index, float(worker.unfinished))
+    worker.work += change * sizes_of(run)[request_at(run, i).rank]
+    if run.dispatch == JSQ:
+        put(run.loads, index, float(worker.unfinished))

@@ -1,4 +1,9 @@
-"""What turns a function of this package into machine code; the one place that imports Numba's decorators."""
+"""What turns functions of this package into machine code, and lets them reach their records.
+
+The state of a run is records in NumPy arrays.  Compiled functions are handed addresses, and read a
+record by address and index: an array as an argument is eight words and two atomic counts a call, which
+would cost more than what most of these functions do.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from llvmlite import ir
+from numba.core import types
 from numba.extending import intrinsic, register_jitable
+from numba.np.arrayobj import populate_array
+from numba.np.numpy_support import from_dtype
 
-__all__ = ["compiled", "part", "shared", "trailing_zeros"]
+__all__ = ["array_reader", "compiled", "part", "record_reader", "shared", "trailing_zeros"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -35,11 +44,48 @@ def shared(function: Function) -> None:
     register_jitable(function)
 
 
+def record_reader(dtype: np.dtype[Any]) -> Callable[[Any, Any], Any]:
+    """A compiled function (address, index) -> the record there, to read and to write."""
+    record = from_dtype(dtype)
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def read(_context: Any, _address: Any, _index: Any) -> Any:
+        def generate(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            address, index = arguments
+            offset = builder.mul(index, ir.Constant(index.type, dtype.itemsize))
+            return builder.inttoptr(builder.add(address, offset), target.get_value_type(record))
+
+        return record(types.int64, types.int64), generate
+
+    reader: Callable[[Any, Any], Any] = read
+    return reader
+
+
+def array_reader(dtype: np.dtype[Any]) -> Callable[[Any, Any], Any]:
+    """A compiled function (address, length) -> the flat array there."""
+    array = types.Array(from_dtype(dtype), 1, "C")
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def read(_context: Any, _address: Any, _length: Any) -> Any:
+        def generate(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            address, length = arguments
+            made = target.make_array(array)(target, builder)
+            step = ir.Constant(length.type, dtype.itemsize)
+            data = builder.inttoptr(address, made.data.type)
+            populate_array(made, data=data, shape=[length], strides=[step], itemsize=step, meminfo=None)
+            return made._getvalue()
+
+        return array(types.int64, types.int64), generate
+
+    reader: Callable[[Any, Any], Any] = read
+    return reader
+
+
 @intrinsic  # type: ignore[untyped-decorator]
-def trailing_zeros(_context: Any, bits: Any) -> Any:
+def trailing_zeros(_context: Any, _bits: Any) -> Any:
     """The number of zero bits below the lowest one bit of a word that is not 0; one machine instruction."""
 
     def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
-    return numba.int64(numba.int64), generate
+    return types.int64(types.int64), generate

@@ -3,7 +3,8 @@
 A set is a tree of 64-bit words.  A node of level 1 holds 64 words, that is 4,096 numbers; a node of
 level l + 1 holds 64 nodes of level l; a mask in each node says which of its 64 are not empty.  Nodes
 that become empty are used again, so memory follows what waits and not what could.  Words are signed,
-since mixed signs would be floats: ``-1 << i`` masks the bits from i on.
+since mixed signs would be floats: ``-1 << i`` masks the bits from i on.  Compiled functions are given the
+address of the sets.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numba import types
 from numba.extending import overload_method
 from numpy.typing import NDArray
 
-from fairq.compiled.jit import compiled, part, trailing_zeros
+from fairq.compiled.jit import array_reader, compiled, trailing_zeros
 
 __all__ = ["ROOT", "SetView", "add", "discard", "first_at_or_after", "has_none", "make_sets"]
 
@@ -26,12 +27,14 @@ HEADER, ROOT = np.arange(2)
 """The row of `levels`, of the nodes to use again and of a scratch path; the row of the first set's root."""
 
 _LEVELS, _FREE, _UNUSED, _PATH, _MASK = 0, 1, 2, 8, 64
+_ROW = _MASK + 1
+_words = array_reader(np.dtype(np.int64))
 
 
 class SetView(NamedTuple):
     """One set, as `plan_cohort` looks at it."""
 
-    sets: Ints
+    sets: int  # the address
     root: int
 
 
@@ -47,7 +50,7 @@ def make_sets(count: int, capacity: int, members: int) -> Ints:
     rows = ROOT + count
     for level in range(1, levels):
         rows += min(members, count * (capacity // 64 ** (level + 1) + 1))
-    sets = np.empty((rows, _MASK + 1), dtype=np.int64)
+    sets = np.empty((rows, _ROW), dtype=np.int64)
     sets[ROOT : ROOT + count, _MASK] = 0
     sets[HEADER, [_LEVELS, _FREE, _UNUSED]] = levels, -1, ROOT + count
     return sets
@@ -56,97 +59,102 @@ def make_sets(count: int, capacity: int, members: int) -> Ints:
 @compiled
 def has_none(sets: Any, root: Any) -> Any:
     """Whether the set is empty."""
-    return sets[root, _MASK] == 0
+    words = _words(sets, 0)
+    return words[root * _ROW + _MASK] == 0
 
 
 @compiled
 def add(sets: Any, root: Any, number: Any) -> None:
     """Put in a number that is not there."""
+    words = _words(sets, 0)
     node = root
-    for level in range(sets[HEADER, _LEVELS], 0, -1):
+    for level in range(words[_LEVELS], 0, -1):
         i = (number >> (6 * level)) & 63
-        if not (sets[node, _MASK] >> i) & 1:
-            sets[node, _MASK] |= 1 << i
-            sets[node, i] = 0 if level == 1 else _new_node(sets)
+        if not (words[node * _ROW + _MASK] >> i) & 1:
+            words[node * _ROW + _MASK] |= 1 << i
+            words[node * _ROW + i] = 0 if level == 1 else _new_node(words)
         if level == 1:
-            sets[node, i] |= 1 << (number & 63)
+            words[node * _ROW + i] |= 1 << (number & 63)
         else:
-            node = sets[node, i]
+            node = words[node * _ROW + i]
 
 
 @compiled
 def discard(sets: Any, root: Any, number: Any) -> None:
     """Take out a number that is there; nodes that it leaves empty are free to be used again."""
+    words = _words(sets, 0)
     node = root
-    for level in range(sets[HEADER, _LEVELS], 1, -1):
-        sets[HEADER, _PATH + level] = node
-        node = sets[node, (number >> (6 * level)) & 63]
+    for level in range(words[_LEVELS], 1, -1):
+        words[_PATH + level] = node
+        node = words[node * _ROW + ((number >> (6 * level)) & 63)]
     i = (number >> 6) & 63
-    sets[node, i] ^= 1 << (number & 63)
-    if sets[node, i] != 0:
+    words[node * _ROW + i] ^= 1 << (number & 63)
+    if words[node * _ROW + i] != 0:
         return
-    sets[node, _MASK] ^= 1 << i
+    words[node * _ROW + _MASK] ^= 1 << i
     level = 2
-    while sets[node, _MASK] == 0 and level <= sets[HEADER, _LEVELS]:
-        sets[node, 0] = sets[HEADER, _FREE]
-        sets[HEADER, _FREE] = node
-        node = sets[HEADER, _PATH + level]
-        sets[node, _MASK] ^= 1 << ((number >> (6 * level)) & 63)
+    while words[node * _ROW + _MASK] == 0 and level <= words[_LEVELS]:
+        words[node * _ROW] = words[_FREE]
+        words[_FREE] = node
+        node = words[_PATH + level]
+        words[node * _ROW + _MASK] ^= 1 << ((number >> (6 * level)) & 63)
         level += 1
 
 
 @compiled
 def first_at_or_after(sets: Any, root: Any, number: Any) -> Any:
     """The least number in the set that is not below `number`; −1 where there is none."""
-    level = sets[HEADER, _LEVELS]
+    words = _words(sets, 0)
+    level = words[_LEVELS]
     if number >> (6 * (level + 1)):
         return -1
     node = root
     branch, height, later = -1, 0, 0  # the lowest node on the way down with something after `number`
     while True:
         i = (number >> (6 * level)) & 63
-        rest = sets[node, _MASK] & (-2 << i)
+        rest = words[node * _ROW + _MASK] & (-2 << i)
         if rest != 0:
             branch, height, later = node, level, rest
-        if not (sets[node, _MASK] >> i) & 1:
+        if not (words[node * _ROW + _MASK] >> i) & 1:
             break
         if level == 1:
-            word = sets[node, i] & (-1 << (number & 63))
+            word = words[node * _ROW + i] & (-1 << (number & 63))
             if word != 0:
                 return (number >> 6 << 6) + trailing_zeros(word)
             break
-        node = sets[node, i]
+        node = words[node * _ROW + i]
         level -= 1
     if branch < 0:
         return -1
     i = trailing_zeros(later)
-    return _least_below(sets, branch, height, i, (number >> (6 * (height + 1)) << 6) + i)
+    return _least_below(words, branch, height, i, (number >> (6 * (height + 1)) << 6) + i)
 
 
 @compiled
-def _least_below(sets: Any, node: Any, level: Any, i: Any, prefix: Any) -> Any:
+def _least_below(words: Any, node: Any, level: Any, i: Any, prefix: Any) -> Any:
     """The least number below entry i of a node; `prefix` is what the numbers there have in common."""
     while level > 1:
-        node = sets[node, i]
+        node = words[node * _ROW + i]
         level -= 1
-        i = trailing_zeros(sets[node, _MASK])
+        i = trailing_zeros(words[node * _ROW + _MASK])
         prefix = (prefix << 6) + i
-    return (prefix << 6) + trailing_zeros(sets[node, i])
+    return (prefix << 6) + trailing_zeros(words[node * _ROW + i])
 
 
 @compiled
-def _new_node(sets: Any) -> Any:
-    node = sets[HEADER, _FREE]
+def _new_node(words: Any) -> Any:
+    """The row of an empty node."""
+    node = words[_FREE]
     if node >= 0:
-        sets[HEADER, _FREE] = sets[node, 0]
+        words[_FREE] = words[node * _ROW]
     else:
-        node = sets[HEADER, _UNUSED]
-        sets[HEADER, _UNUSED] += 1
-    sets[node, _MASK] = 0
+        node = words[_UNUSED]
+        words[_UNUSED] += 1
+    words[node * _ROW + _MASK] = 0
     return node
 
 
-@overload_method(types.NamedTuple, "first_at_or_after")  # type: ignore[untyped-decorator]
+@overload_method(types.NamedUniTuple, "first_at_or_after")  # type: ignore[untyped-decorator]
 def _method_of_view(view: Any, rank: Any) -> Any:  # noqa: ARG001 - the signature is what Numba matches
     """``waiting.first_at_or_after(rank)``, as `plan_cohort` writes it."""
     if view.instance_class is not SetView:

@@ -1,18 +1,20 @@
-"""What the compiled engine keeps: a record for each worker and request, and one for the run; flat arrays.
+"""What the compiled engine keeps: a record for the run, and one for each worker and request.
 
-Whole arrays of records are one argument to a compiled function, and each argument costs time to compile:
-hence records, and few arrays.  For each literal argument a function is compiled anew: hence NumPy's integers.
+The run's record holds the addresses of all others, so it is all that a compiled function must be given.
+Constants are NumPy's integers, since for each literal argument a function would be compiled anew.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from fairq.compiled.jit import array_reader, compiled, record_reader
+
 __all__ = [
-    "ABANDONED", "COMPLETED", "NOBODY", "PLACE", "PLAIN", "Pool", "QUEUED", "REJECTED", "REQUEST", "RESERVED",
-    "RUN", "RUNNING", "SLOT", "WORKER",
+    "ABANDONED", "COMPLETED", "NOBODY", "PLACE", "PLAIN", "QUEUED", "REJECTED", "REQUEST", "RESERVED", "RUN",
+    "RUNNING", "SLOT", "WORKER", "place_at", "request_at", "sizes_of", "slot_at", "worker_at",
 ]  # fmt: skip
 
 NOBODY = np.int64(-1)
@@ -37,7 +39,7 @@ WORKER = np.dtype(
         ("k2", np.int64),
         ("left_at", np.float64),  # the boundary at which its batch last became empty
         ("batch", np.int64),  # requests in the batch
-        ("slots", np.int64),  # where its heap of completions lies
+        ("slots", np.int64),  # the address of its batch as a heap of `SLOT` by completion
         ("first", np.int64),  # the batch as a list by admission: its ends, and the first one's start step
         ("last", np.int64),
         ("oldest", np.int64),
@@ -57,7 +59,8 @@ WORKER = np.dtype(
         ("reserved", np.int64),  # requests of the cohort, but o_1, that have not started
         ("packed", np.int64),  # how many of them are in packs
         ("beside", np.int64),  # pack requests in the batch
-    ]
+    ],
+    align=True,
 )
 """A worker: its clock, its batch, its cohort."""
 
@@ -74,7 +77,8 @@ REQUEST = np.dtype(
         ("after", np.int32),
         ("link", np.int32),  # the next of o_2 .. o_M, or the next on its lane; PLAIN outside of packs
         ("state", np.int32),  # QUEUED .. ABANDONED
-    ]
+    ],
+    align=True,
 )
 """A request: 64 bytes, so that everything about it is on one line of the cache."""
 
@@ -84,15 +88,27 @@ PLACE = np.dtype(
         ("order", np.int32),  # of the request with that place in arrival order
         ("one", np.int32),  # workers that a dispatcher has chosen for the latter beforehand
         ("other", np.int32),
-    ]
+    ],
+    align=True,
 )
 """By number: what has that rank, and what that place in arrival order."""
 
-SLOT = np.dtype([("finish", np.int64), ("request", np.int64)])
-"""Heaps of (step count at completion, request), one after another: a worker's begins at its `slots`."""
+SLOT = np.dtype([("finish", np.int64), ("request", np.int64)], align=True)
+"""A request in service, and the step count at which it completes."""
 
 RUN = np.dtype(
     [
+        ("count", np.int64),  # requests
+        ("crew_size", np.int64),  # workers
+        ("workers", np.int64),  # addresses: of the records
+        ("requests", np.int64),
+        ("places", np.int64),
+        ("sizes", np.int64),  # of the sizes by rank
+        ("queues", np.int64),  # of the sets of ranks that wait, and of the sets of workers
+        ("crew", np.int64),
+        ("events", np.int64),  # of heaps of workers: by their next event
+        ("calls", np.int64),  # by a boundary at which they would take a request from the central queue
+        ("loads", np.int64),  # by unfinished requests
         ("cohort", np.bool_),  # plan cohorts, as the next two say; else a Rule, as `static` and `guard` do
         ("free_ride", np.bool_),
         ("descending", np.bool_),
@@ -109,31 +125,38 @@ RUN = np.dtype(
         ("lost", np.int64),
         ("sent", np.int64),
         ("passed", np.int64),  # how many of the first, in arrival order, no longer wait
-    ]
+    ],
+    align=True,
 )
 """What is run, and how far it has come."""
 
 
-class Pool(NamedTuple):
-    """The state of a run, in arrays.
+_worker, _request, _place = record_reader(WORKER), record_reader(REQUEST), record_reader(PLACE)
+slot_at = record_reader(SLOT)
+"""The slot of that index in a worker's heap, by the heap's address."""
 
-    Attributes:
-        run: one `RUN`.
-        workers, requests: a record each, by index and by id.
-        places: a `PLACE` by number.
-        sizes: size by rank, in tokens, as the policy is told them.
-        slots: the workers' batches by completion.
-        queues: sets of ranks that wait (`ranks`).
-        crew: sets of workers.
-        heaps: workers by time, or by load (`times`).
-    """
+_sizes = array_reader(np.dtype(np.int64))
 
-    run: Any
-    workers: Any
-    requests: Any
-    places: Any
-    sizes: Any
-    slots: Any
-    queues: Any
-    crew: Any
-    heaps: Any
+
+@compiled
+def worker_at(run: Any, index: Any) -> Any:
+    """The record of the worker of that index."""
+    return _worker(run.workers, index)
+
+
+@compiled
+def request_at(run: Any, i: Any) -> Any:
+    """The record of request i."""
+    return _request(run.requests, i)
+
+
+@compiled
+def place_at(run: Any, number: Any) -> Any:
+    """What has that rank, and what that place in arrival order."""
+    return _place(run.places, number)
+
+
+@compiled
+def sizes_of(run: Any) -> Any:
+    """Size by rank in tokens, as the policy is told them."""
+    return _sizes(run.sizes, run.count)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,23 @@ from fairq.rules import RuleAgent
 from fairq.schedule import Schedule
 from fairq.workload import Workload
 
-if TYPE_CHECKING:
-    from fairq.compiled.records import Pool
-
 __all__ = ["can_run", "run"]
+
+class Pool(NamedTuple):
+    """The arrays of a run, which `fairq.compiled.records` explains; the kernel is given the first alone."""
+
+    run: NDArray[np.void]
+    workers: NDArray[np.void]
+    requests: NDArray[np.void]
+    places: NDArray[np.void]
+    sizes: NDArray[np.int64]
+    slots: NDArray[np.void]
+    queues: NDArray[np.int64]
+    crew: NDArray[np.int64]
+    events: NDArray[np.void]
+    calls: NDArray[np.void]
+    loads: NDArray[np.void]
+
 
 MAX_SLOTS = 2**28
 _LARGEST = 2**61  # an alpha beyond it is as good as it: sums of sizes stay below
@@ -98,7 +111,7 @@ def run(
     pool = _pool(plan, workload, slots, laws, dispatch, arrivals)
     for name in ("until", "queue_limit", "abandon_after", "max_queued"):
         pool.run[name] = getattr(limits, name)
-    return _schedule(pool, workload, kernel(pool))
+    return _schedule(pool, workload, kernel(pool.run[0]))
 
 
 @cache
@@ -136,30 +149,44 @@ def _pool(
     arrivals: Arrivals,
 ) -> Pool:
     """The state at the beginning of a run."""
-    from fairq.compiled.kernel import CREW_SETS, HEAPS
+    from fairq.compiled.kernel import CREW_SETS
     from fairq.compiled.ranks import make_sets
-    from fairq.compiled.records import SLOT, Pool
-    from fairq.compiled.times import make_heaps
+    from fairq.compiled.records import SLOT
+    from fairq.compiled.times import make_heap
 
-    count, crew, size, order = len(workload), len(slots), arrivals.size, arrivals.by_arrival
-    ids = order if plan.order == "arrival" else order_keys(plan.order, size, workload.arrival)
+    count, crew, order = len(workload), len(slots), arrivals.by_arrival
+    ids = order if plan.order == "arrival" else order_keys(plan.order, arrivals.size, workload.arrival)
     room = np.minimum(np.array(slots, dtype=np.int64), count)
+    in_service = np.empty(int(room.sum()), dtype=SLOT)
     central = dispatch == "central"
-    return Pool(
+    pool = Pool(
         run=_run(plan, arrivals.alpha, dispatch),
-        workers=_workers(slots, laws, room, central),
+        workers=_workers(slots, laws, central),
         requests=_requests(workload, ids),
         places=_places(ids, order, _choices(dispatch, arrivals, crew)),
-        sizes=size[ids],
-        slots=np.empty(int(room.sum()), dtype=SLOT),
+        sizes=arrivals.size[ids],
+        slots=in_service,
         queues=make_sets(1 if central else crew, count, count),
         crew=make_sets(CREW_SETS, crew, CREW_SETS * crew),
-        heaps=make_heaps(HEAPS, crew),
+        events=make_heap(crew),
+        calls=make_heap(crew),
+        loads=make_heap(crew),
     )
+    pool.workers["slots"] = _address(in_service) + SLOT.itemsize * (np.cumsum(room) - room)
+    pool.run["count"], pool.run["crew_size"] = count, crew
+    for name in ("workers", "requests", "places", "sizes", "queues", "crew", "events", "calls", "loads"):
+        pool.run[name] = _address(getattr(pool, name))
+    return pool
+
+
+def _address(array: NDArray[Any]) -> int:
+    """Where an array lies; whoever uses it must keep the array."""
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def _workers(
-    slots: Sequence[int], laws: Sequence[StepTime], room: NDArray[np.int64], central: bool
+    slots: Sequence[int], laws: Sequence[StepTime], central: bool
 ) -> NDArray[np.void]:
     from fairq.compiled.ranks import ROOT
     from fairq.compiled.records import NOBODY, WORKER
@@ -169,7 +196,6 @@ def _workers(
     for name in ("c", "b", "tau"):
         workers[name] = [getattr(law, name) for law in laws]
     workers["left_at"] = nan
-    workers["slots"] = np.cumsum(room) - room
     workers["queue"] = ROOT if central else ROOT + np.arange(len(slots))
     for name in ("leader", "due", "own", "ready"):
         workers[name] = NOBODY
