@@ -18,14 +18,14 @@ from fairq.compiled.cohorts import ask_cohort, drop, note, wake
 from fairq.compiled.dispatching import CENTRAL, JOINED, JSQ, LEFT, choose, count
 from fairq.compiled.jit import compiled, part
 from fairq.compiled.ranks import ROOT, add, discard, first_at_or_after, has_none
-from fairq.compiled.records import ABANDONED, NOBODY, QUEUED, REJECTED, RESERVED, place_at, request_at, worker_at
-from fairq.compiled.times import key_of, least, put, remove, top
+from fairq.compiled.records import ABANDONED, NOBODY, QUEUED, REJECTED, RESERVED, place_at, request_at, word_at, worker_at
+from fairq.compiled.times import holds, key_of, least, put, remove, top
 
 __all__ = ["CREW_SETS", "serve"]
 
-IDLE, DUE, TOUCHED = ROOT + np.arange(3)
-CREW_SETS = 3
-"""Sets of workers: with an empty batch; to be asked at this instant; whose batch or events may change."""
+IDLE, DUE = ROOT + np.arange(2)
+CREW_SETS = 2
+"""Sets of workers: with an empty batch; to be asked at this instant."""
 
 FIRST = np.int64(0)
 
@@ -64,7 +64,7 @@ def serve(run: Any) -> Any:
 def _open_doors(run: Any) -> None:
     """Every worker is idle."""
     for index in range(run.crew_size):
-        add(run.crew, TOUCHED, index)
+        _touch(run, index)
         if run.dispatch == JSQ:
             put(run.loads, index, 0.0)
     _begin_steps(run, -np.inf)
@@ -75,6 +75,7 @@ def _settle(run: Any, now: Any) -> None:
     """Ask who is due, let go who has waited too long, and begin steps."""
     if run.dispatch == CENTRAL:
         _call(run, now)
+    _add_answering(run, FIRST)
     while True:
         _ask_all(run, now)
         if not (run.abandon_after < np.inf and _give_up(run, now)):
@@ -110,13 +111,19 @@ def _next_deadline(run: Any) -> Any:
 
 @compiled
 def _look_again(run: Any, index: Any, now: Any, later: Any) -> None:
-    """Set a worker's call to its first boundary from now on (or after now), unless the guard is shut by then."""
+    """Set a worker's call to its first boundary from now on (or after now), unless the guard is shut by then.
+
+    Its last call is past, and mostly the next boundary will do.
+    """
     worker = worker_at(run, index)
-    step = steps_by(worker, now)
+    step = worker.call + 1
     time = boundary(worker, step)
     if time < now or (later and time == now):
-        step += 1
+        step = steps_by(worker, now)
         time = boundary(worker, step)
+        if time < now or (later and time == now):
+            step += 1
+            time = boundary(worker, step)
     worker.call = step
     if run.guard and step - worker.oldest > run.alpha:
         remove(run.calls, index)
@@ -136,15 +143,42 @@ def _close(run: Any, index: Any, now: Any) -> None:
         if run.dispatch != CENTRAL:
             count(run, index, i, LEFT)
         i = pop_finished(run, index, now)
-    remove(run.events, index)
-    remove(run.calls, index)
-    _add_due(run, index)
+    _touch(run, index)
+    if worker.batch == 0:
+        remove(run.events, index)
+        remove(run.calls, index)
+        return
+    worker.event = next_finish(worker)
+    put(run.events, index, boundary(worker, worker.event))
+    if holds(run.calls, index):
+        worker.call = worker.steps
+        put(run.calls, index, now)
 
 
 @compiled
-def _add_due(run: Any, index: Any) -> None:
-    add(run.crew, DUE, index)
-    add(run.crew, TOUCHED, index)
+def _touch(run: Any, index: Any) -> None:
+    """Remember a worker that stands at a boundary: it may be asked, and its events set anew."""
+    worker = worker_at(run, index)
+    if not worker.touched:
+        worker.touched = 1
+        word_at(run.touched, run.touched_count).word = index
+        run.touched_count += 1
+
+
+@compiled
+def _add_answering(run: Any, cursor: Any) -> None:
+    """Of the workers that stand at a boundary, those from `cursor` on that may have an answer are due."""
+    for place in range(run.touched_count):
+        index = word_at(run.touched, place).word
+        if index >= cursor and _answers(run, index):
+            add(run.crew, DUE, index)
+
+
+@compiled
+def _answers(run: Any, index: Any) -> Any:
+    """Whether a worker that is asked could say anything: something waits for it, or is kept for it."""
+    worker = worker_at(run, index)
+    return worker.reserved > 0 or worker.due != NOBODY or not has_none(run.queues, worker.queue)
 
 
 @compiled
@@ -194,8 +228,8 @@ def _is_open(run: Any, index: Any) -> Any:
 
 
 @compiled
-def _summon(run: Any, index: Any, now: Any) -> None:
-    """Have a worker asked now if it is not inside a step, else at the end of the step."""
+def _summon(run: Any, index: Any, now: Any) -> Any:
+    """Have a worker asked at its next boundary; whether that is now."""
     worker = worker_at(run, index)
     if worker.batch > 0:
         step = steps_by(worker, now)
@@ -203,9 +237,10 @@ def _summon(run: Any, index: Any, now: Any) -> None:
             if step + 1 < worker.event:
                 worker.event = step + 1
                 put(run.events, index, boundary(worker, step + 1))
-            return
+            return False
         advance(worker, step)
-    _add_due(run, index)
+    _touch(run, index)
+    return True
 
 
 @compiled
@@ -220,7 +255,7 @@ def _call(run: Any, now: Any) -> None:
         else:
             remove(run.calls, index)
             advance(worker_at(run, index), worker_at(run, index).call)
-            _add_due(run, index)
+            _touch(run, index)
 
 
 @part
@@ -242,23 +277,15 @@ def _ask_all(run: Any, now: Any) -> None:
             if not came_back:
                 return
             cursor, came_back = FIRST, False
-            _repeat(run)
+            _add_answering(run, FIRST)
             continue
         cursor = index + 1
-        add(crew, TOUCHED, index)
+        _touch(run, index)
         if _ask(run, index, now):
             came_back = True
             if central:
                 _call(run, now)
-
-
-@compiled
-def _repeat(run: Any) -> None:
-    """Everybody who was asked at this instant is due again."""
-    index = first_at_or_after(run.crew, TOUCHED, FIRST)
-    while index >= 0:
-        add(run.crew, DUE, index)
-        index = first_at_or_after(run.crew, TOUCHED, index + 1)
+            _add_answering(run, cursor)
 
 
 @part
@@ -266,8 +293,6 @@ def _ask(run: Any, index: Any, now: Any) -> Any:
     """Ask one worker's policy; whether requests came back."""
     worker = worker_at(run, index)
     if run.cohort:
-        if worker.reserved == 0 and worker.due == NOBODY and has_none(run.queues, worker.queue):
-            return False
         return ask_cohort(run, index, now) > 0
     if not (run.static and worker.batch > 0) and not (run.guard and max_progress(worker) > run.alpha):
         _fill(run, index, now)
@@ -302,7 +327,8 @@ def _abandon(run: Any, i: Any, now: Any) -> None:
         discard(run.queues, worker_at(run, index).queue, np.int64(request.rank))
     else:
         drop(run, index, i)
-        _summon(run, index, now)
+        if _summon(run, index, now):
+            add(run.crew, DUE, index)
     request.state = ABANDONED
     run.lost += 1
     if run.dispatch != CENTRAL:
@@ -312,10 +338,10 @@ def _abandon(run: Any, i: Any, now: Any) -> None:
 @compiled
 def _begin_steps(run: Any, now: Any) -> None:
     """The end of the instant: the workers that it has touched go on."""
-    index = first_at_or_after(run.crew, TOUCHED, FIRST)
-    while index >= 0:
-        discard(run.crew, TOUCHED, index)
+    for place in range(run.touched_count):
+        index = word_at(run.touched, place).word
         worker = worker_at(run, index)
+        worker.touched = 0
         idle = worker.batch == 0
         if idle and not worker.idle:
             add(run.crew, IDLE, index)
@@ -324,7 +350,7 @@ def _begin_steps(run: Any, now: Any) -> None:
         worker.idle = idle
         if not idle:
             _set_events(run, index, now)
-        index = first_at_or_after(run.crew, TOUCHED, index + 1)
+    run.touched_count = 0
 
 
 @compiled

@@ -14,7 +14,7 @@ from fairq.compiled.jit import array_reader, compiled, record_reader
 
 __all__ = [
     "ABANDONED", "COMPLETED", "NOBODY", "PLACE", "PLAIN", "QUEUED", "REJECTED", "REQUEST", "RESERVED", "RUN",
-    "RUNNING", "SLOT", "WORKER", "place_at", "request_at", "sizes_of", "slot_at", "worker_at",
+    "RUNNING", "SLOT", "WORKER", "place_at", "request_at", "sizes_of", "slot_at", "word_at", "worker_at",
 ]  # fmt: skip
 
 NOBODY = np.int64(-1)
@@ -47,6 +47,7 @@ WORKER = np.dtype(
         ("call", np.int64),  # and of the boundary at which it is called to the central queue
         ("queue", np.int64),  # the set of what waits for it
         ("idle", np.int64),  # 1 while it is in the set of idle workers
+        ("touched", np.int64),  # 1 while it is in the list of those that stand at a boundary now
         ("unfinished", np.int64),  # requests dispatched to it and not completed
         ("work", np.int64),  # the sum of their sizes
         ("starts", np.int64),  # the sum of the start steps of those in the batch
@@ -106,6 +107,8 @@ RUN = np.dtype(
         ("sizes", np.int64),  # of the sizes by rank
         ("queues", np.int64),  # of the sets of ranks that wait, and of the sets of workers
         ("crew", np.int64),
+        ("touched", np.int64),  # of the list of the workers that stand at a boundary now
+        ("touched_count", np.int64),  # (its length)
         ("events", np.int64),  # of heaps of workers: by their next event
         ("calls", np.int64),  # by a boundary at which they would take a request from the central queue
         ("loads", np.int64),  # by unfinished requests
@@ -134,6 +137,9 @@ RUN = np.dtype(
 _worker, _request, _place = record_reader(WORKER), record_reader(REQUEST), record_reader(PLACE)
 slot_at = record_reader(SLOT)
 """The slot of that index in a worker's heap, by the heap's address."""
+
+word_at = record_reader(np.dtype([("word", np.int64)]))
+"""The whole number of that index in a list, by the list's address."""
 
 _sizes = array_reader(np.dtype(np.int64))
 

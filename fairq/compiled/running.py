@@ -34,6 +34,7 @@ class Pool(NamedTuple):
     slots: NDArray[np.void]
     queues: NDArray[np.int64]
     crew: NDArray[np.int64]
+    touched: NDArray[np.int64]
     events: NDArray[np.void]
     calls: NDArray[np.void]
     loads: NDArray[np.void]
@@ -168,13 +169,14 @@ def _pool(
         slots=in_service,
         queues=make_sets(1 if central else crew, count, count),
         crew=make_sets(CREW_SETS, crew, CREW_SETS * crew),
+        touched=np.empty(crew, dtype=np.int64),
         events=make_heap(crew),
         calls=make_heap(crew),
         loads=make_heap(crew),
     )
     pool.workers["slots"] = _address(in_service) + SLOT.itemsize * (np.cumsum(room) - room)
     pool.run["count"], pool.run["crew_size"] = count, crew
-    for name in ("workers", "requests", "places", "sizes", "queues", "crew", "events", "calls", "loads"):
+    for name in ("workers", "requests", "places", "sizes", "queues", "crew", "touched", "events", "calls", "loads"):
         pool.run[name] = _address(getattr(pool, name))
     return pool
 

@@ -37,6 +37,12 @@ def key_of(heap: Any, member: Any) -> Any:
 
 
 @compiled
+def holds(heap: Any, member: Any) -> Any:
+    """Whether a member is in."""
+    return _entry(heap, 1 + member).place >= 0
+
+
+@compiled
 def least(heap: Any) -> Any:
     """The least key; infinity where the heap is empty."""
     return key_of(heap, top(heap)) if _entry(heap, 0).place > 0 else np.inf
