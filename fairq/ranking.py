@@ -37,9 +37,14 @@ def order_keys(order: Order, size: NDArray[np.int64], arrival: NDArray[np.float6
     """
     if not isinstance(order, str):
         return order.keys(size, arrival)
+    in_time = bool((arrival[1:] >= arrival[:-1]).all())
     if order == "arrival":
-        return np.argsort(arrival, kind="stable")
-    return np.lexsort((arrival, size if order == "smallest" else -size))
+        return np.arange(len(arrival)) if in_time else np.argsort(arrival, kind="stable")
+    key = size if order == "smallest" else size.max(initial=0) - size
+    if not in_time:
+        return np.lexsort((arrival, key))
+    # Numbers of 16 bits are sorted by their digits, in a time that grows as their count.
+    return np.argsort(key.astype(np.uint16) if key.max(initial=0) < 2**16 else key, kind="stable")
 
 
 class Ranking:

@@ -7,6 +7,6 @@ the last bit.  Numba comes with ``pip install 'fairq[fast]'``.
 
 from __future__ import annotations
 
-from fairq.compiled.running import can_run, run
+from fairq.compiled.running import can_run, is_ready, run
 
-__all__ = ["can_run", "run"]
+__all__ = ["can_run", "is_ready", "run"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,17 @@ from fairq.compiled.kernel import serve
 
 __all__ = ["kernel"]
 
+SOURCES = (*sorted(Path(__file__).parent.glob("*.py")), Path(cohort.__file__), Path(cost.__file__))
+"""The files that the kernel is compiled from."""
+
+_said: list[str] = []  # why the kernel could not be kept, once that has been said
+
 Record = Any  # a record of `RUN`
 Kernel = Callable[[Record], tuple[float, int]]
 
 
 def kernel(run: Record) -> float:
-    """`fairq.compiled.kernel.serve`, compiled; the first call in a process reads it from disk or compiles it."""
+    """`fairq.compiled.kernel.serve`; the first call in a process reads it from disk, or compiles it."""
     try:
         stopped_at, _ = _kept()(run)
     except OSError as error:  # the folder was there and has been closed, or the disk is full
@@ -33,7 +38,7 @@ def kernel(run: Record) -> float:
 @cache
 def _kept() -> Kernel:
     try:
-        made: Kernel = numba.njit(nogil=True, cache=True)(_stamped(_stamp()))
+        made: Kernel = numba.njit(nogil=True, cache=True)(_stamped(_stamp(SOURCES)))
     except RuntimeError as error:  # Numba found no folder that it can write
         _say_so(error)
         return _in_memory()
@@ -58,16 +63,19 @@ def _stamped(stamp: int) -> Kernel:
     return entry
 
 
-def _stamp() -> int:
-    """A number that changes with any source that the kernel is compiled from."""
+def _stamp(sources: Iterable[Path]) -> int:
+    """A number that changes with any of the `sources`."""
     digest = hashlib.sha256()
-    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(cohort.__file__), Path(cost.__file__)):
+    for path in sources:
         digest.update(path.read_bytes())
     return int.from_bytes(digest.digest()[:7], "big")
 
 
-@cache
 def _say_so(error: Exception) -> None:
+    """Warn, once in a process."""
+    if _said:
+        return
+    _said.append(str(error))
     warnings.warn(
         f"the compiled engine cannot be kept on disk, so each process compiles it anew ({error}); "
         "NUMBA_CACHE_DIR may name a folder that can be written",

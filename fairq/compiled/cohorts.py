@@ -6,6 +6,7 @@ lane is where its running request's `link` points; when that completes, the next
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ __all__ = ["ask_cohort", "drop", "note", "wake"]
 for function in cohort.COMPILED:
     shared(function)
 
-plan_cohort, running_order = cohort.plan_cohort, cohort.running_order
+plan_cohort: Callable[..., Any] = cohort.plan_cohort  # of the arrays and sets of this engine
+running_order = cohort.running_order
 
 
 @compiled
@@ -99,7 +101,8 @@ def _drop_from_lane(run: Any, index: Any, i: Any) -> None:
         if _unlink(run, ready, i):
             return
         before, ready = ready, np.int64(request_at(run, ready).after)
-    rest = np.int64(request_at(run, i).after)  # i itself was ready: its lane goes on with the next, or is no more
+    # Request i itself was ready: its lane goes on with the next one, or is no more.
+    rest = np.int64(request_at(run, i).after)
     following = np.int64(request_at(run, i).link)
     if following != NOBODY:
         request_at(run, following).after = rest
@@ -130,9 +133,9 @@ def _give_back(run: Any, index: Any) -> Any:
     worker = worker_at(run, index)
     if worker.due != NOBODY or worker.reserved == 0:
         return 0
-    if worker.leader != NOBODY:
-        if worker.steps - request_at(run, worker.leader).start_step <= run.alpha:
-            return 0
+    leader = worker.leader
+    if leader != NOBODY and worker.steps - request_at(run, leader).start_step <= run.alpha:
+        return 0
     count = worker.reserved
     _queue_chain(run, worker.queue, worker.own)
     ready = worker.ready

@@ -41,9 +41,8 @@ def choose(run: Any, place: Any, now: Any) -> Any:
     if run.dispatch == LEAST_WORK:
         return _least_work(run, now)
     one, other = np.int64(place_at(run, place).one), np.int64(place_at(run, place).other)
-    if run.dispatch == POWER_OF_TWO:
-        if worker_at(run, other).unfinished < worker_at(run, one).unfinished:
-            return other
+    if run.dispatch == POWER_OF_TWO and worker_at(run, other).unfinished < worker_at(run, one).unfinished:
+        return other
     return one
 
 

@@ -34,7 +34,7 @@ def compiled(function: Function) -> Function:
 
 
 def part(function: Function) -> Function:
-    """`function` as a part of the one compiled function that calls it: less to compile, to the same effect."""
+    """`function` as a part of the only compiled function that calls it: there is less to compile."""
     made: Function = numba.njit(nogil=True, inline="always")(function)
     return made
 
@@ -48,7 +48,6 @@ def record_reader(dtype: np.dtype[Any]) -> Callable[[Any, Any], Any]:
     """A compiled function (address, index) -> the record there, to read and to write."""
     record = from_dtype(dtype)
 
-    @intrinsic  # type: ignore[untyped-decorator]
     def read(_context: Any, _address: Any, _index: Any) -> Any:
         def generate(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             address, index = arguments
@@ -57,7 +56,7 @@ def record_reader(dtype: np.dtype[Any]) -> Callable[[Any, Any], Any]:
 
         return record(types.int64, types.int64), generate
 
-    reader: Callable[[Any, Any], Any] = read
+    reader: Callable[[Any, Any], Any] = intrinsic(read)
     return reader
 
 
@@ -65,7 +64,6 @@ def array_reader(dtype: np.dtype[Any]) -> Callable[[Any, Any], Any]:
     """A compiled function (address, length) -> the flat array there."""
     array = types.Array(from_dtype(dtype), 1, "C")
 
-    @intrinsic  # type: ignore[untyped-decorator]
     def read(_context: Any, _address: Any, _length: Any) -> Any:
         def generate(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             address, length = arguments
@@ -73,19 +71,21 @@ def array_reader(dtype: np.dtype[Any]) -> Callable[[Any, Any], Any]:
             step = ir.Constant(length.type, dtype.itemsize)
             data = builder.inttoptr(address, made.data.type)
             populate_array(made, data=data, shape=[length], strides=[step], itemsize=step, meminfo=None)
-            return made._getvalue()
+            return made._getvalue()  # noqa: SLF001 - Numba has no other way
 
         return array(types.int64, types.int64), generate
 
-    reader: Callable[[Any, Any], Any] = read
+    reader: Callable[[Any, Any], Any] = intrinsic(read)
     return reader
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def trailing_zeros(_context: Any, _bits: Any) -> Any:
-    """The number of zero bits below the lowest one bit of a word that is not 0; one machine instruction."""
+def _trailing_zeros(_context: Any, _bits: Any) -> Any:
 
     def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.int64), generate
+
+
+trailing_zeros: Callable[[Any], Any] = intrinsic(_trailing_zeros)
+"""The number of zero bits below the lowest one bit of a word that is not 0; one machine instruction."""

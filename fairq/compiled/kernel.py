@@ -11,21 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from fairq.compiled.batches import (
-    admit, advance, boundary, max_progress, next_finish, pop_finished, steps_by,
+from fairq.compiled.batches import admit, advance, max_progress, steps_by
+from fairq.compiled.cohorts import ask_cohort, drop
+from fairq.compiled.crew import (
+    DUE,
+    IDLE,
+    add_answering,
+    begin_steps,
+    call,
+    close,
+    is_open,
+    look_again,
+    summon,
+    touch,
 )  # fmt: skip
-from fairq.compiled.cohorts import ask_cohort, drop, note, wake
 from fairq.compiled.dispatching import CENTRAL, JOINED, JSQ, LEFT, choose, count
 from fairq.compiled.jit import compiled, part
 from fairq.compiled.ranks import ROOT, add, discard, first_at_or_after, has_none
-from fairq.compiled.records import ABANDONED, NOBODY, QUEUED, REJECTED, RESERVED, place_at, request_at, word_at, worker_at
-from fairq.compiled.times import holds, key_of, least, put, remove, top
+from fairq.compiled.records import ABANDONED, QUEUED, REJECTED, RESERVED, place_at, request_at, worker_at
+from fairq.compiled.times import least, put, top
 
-__all__ = ["CREW_SETS", "serve"]
-
-IDLE, DUE = ROOT + np.arange(2)
-CREW_SETS = 2
-"""Sets of workers: with an empty batch; to be asked at this instant."""
+__all__ = ["serve"]
 
 FIRST = np.int64(0)
 
@@ -45,7 +51,7 @@ def serve(run: Any) -> Any:
             break
         now = time
         while least(run.events) == now:
-            _close(run, top(run.events), now)
+            close(run, top(run.events), now)
         if _release(run, now) and now < end:
             end = now
             stopped_at = now
@@ -64,23 +70,23 @@ def serve(run: Any) -> Any:
 def _open_doors(run: Any) -> None:
     """Every worker is idle."""
     for index in range(run.crew_size):
-        _touch(run, index)
+        touch(run, index)
         if run.dispatch == JSQ:
             put(run.loads, index, 0.0)
-    _begin_steps(run, -np.inf)
+    begin_steps(run, -np.inf)
 
 
 @part
 def _settle(run: Any, now: Any) -> None:
     """Ask who is due, let go who has waited too long, and begin steps."""
     if run.dispatch == CENTRAL:
-        _call(run, now)
-    _add_answering(run, FIRST)
+        call(run, now)
+    add_answering(run, FIRST)
     while True:
         _ask_all(run, now)
         if not (run.abandon_after < np.inf and _give_up(run, now)):
             break
-    _begin_steps(run, now)
+    begin_steps(run, now)
 
 
 @part
@@ -91,7 +97,7 @@ def _next_instant(run: Any, now: Any) -> Any:
         time = min(time, request_at(run, place_at(run, run.released).order).arrival)
     if run.dispatch == CENTRAL and not has_none(run.queues, ROOT):
         while least(run.calls) <= now:
-            _look_again(run, top(run.calls), now, True)
+            look_again(run, top(run.calls), now, True)
         time = min(time, least(run.calls))
     if run.abandon_after < np.inf:
         time = min(time, _next_deadline(run))
@@ -103,87 +109,15 @@ def _next_deadline(run: Any) -> Any:
     """When the first of those who wait has done so for as long as it will."""
     while run.passed < run.released:
         request = request_at(run, place_at(run, run.passed).order)
-        if request.state == QUEUED or request.state == RESERVED:
+        if request.state in (QUEUED, RESERVED):
             return request.arrival + run.abandon_after
         run.passed += 1
     return np.inf
 
 
 @compiled
-def _look_again(run: Any, index: Any, now: Any, later: Any) -> None:
-    """Set a worker's call to its first boundary from now on (or after now), unless the guard is shut by then.
-
-    Its last call is past, and mostly the next boundary will do.
-    """
-    worker = worker_at(run, index)
-    step = worker.call + 1
-    time = boundary(worker, step)
-    if time < now or (later and time == now):
-        step = steps_by(worker, now)
-        time = boundary(worker, step)
-        if time < now or (later and time == now):
-            step += 1
-            time = boundary(worker, step)
-    worker.call = step
-    if run.guard and step - worker.oldest > run.alpha:
-        remove(run.calls, index)
-    else:
-        put(run.calls, index, time)
-
-
-@compiled
-def _close(run: Any, index: Any, now: Any) -> None:
-    """A boundary of a worker at which it has something to do: completions, a wake, a call to its own queue."""
-    worker = worker_at(run, index)
-    advance(worker, worker.event)
-    i = pop_finished(run, index, now)
-    while i != NOBODY:
-        if run.cohort:
-            note(run, index, i)
-        if run.dispatch != CENTRAL:
-            count(run, index, i, LEFT)
-        i = pop_finished(run, index, now)
-    _touch(run, index)
-    if worker.batch == 0:
-        remove(run.events, index)
-        remove(run.calls, index)
-        return
-    worker.event = next_finish(worker)
-    put(run.events, index, boundary(worker, worker.event))
-    if holds(run.calls, index):
-        worker.call = worker.steps
-        put(run.calls, index, now)
-
-
-@compiled
-def _touch(run: Any, index: Any) -> None:
-    """Remember a worker that stands at a boundary: it may be asked, and its events set anew."""
-    worker = worker_at(run, index)
-    if not worker.touched:
-        worker.touched = 1
-        word_at(run.touched, run.touched_count).word = index
-        run.touched_count += 1
-
-
-@compiled
-def _add_answering(run: Any, cursor: Any) -> None:
-    """Of the workers that stand at a boundary, those from `cursor` on that may have an answer are due."""
-    for place in range(run.touched_count):
-        index = word_at(run.touched, place).word
-        if index >= cursor and _answers(run, index):
-            add(run.crew, DUE, index)
-
-
-@compiled
-def _answers(run: Any, index: Any) -> Any:
-    """Whether a worker that is asked could say anything: something waits for it, or is kept for it."""
-    worker = worker_at(run, index)
-    return worker.reserved > 0 or worker.due != NOBODY or not has_none(run.queues, worker.queue)
-
-
-@compiled
 def _release(run: Any, now: Any) -> Any:
-    """Dispatch the arrivals at this instant one by one; whether more than `max_queued` wait with one of them."""
+    """Dispatch the arrivals at this instant one by one; whether one makes more than `max_queued` wait."""
     over = False
     while run.released < run.count:
         i = np.int64(place_at(run, run.released).order)
@@ -214,48 +148,8 @@ def _send(run: Any, i: Any, now: Any) -> None:
     count(run, index, i, JOINED)
     request.worker = index
     add(run.queues, worker_at(run, index).queue, np.int64(request.rank))
-    if worker_at(run, index).batch == 0 or _is_open(run, index):
-        _summon(run, index, now)
-
-
-@compiled
-def _is_open(run: Any, index: Any) -> Any:
-    """Whether a request that reaches the queue could start at the next boundary of this running worker."""
-    worker = worker_at(run, index)
-    if run.static or worker.due != NOBODY or worker.batch_size - worker.batch <= worker.held:
-        return False
-    return not run.guard or max_progress(worker) <= run.alpha
-
-
-@compiled
-def _summon(run: Any, index: Any, now: Any) -> Any:
-    """Have a worker asked at its next boundary; whether that is now."""
-    worker = worker_at(run, index)
-    if worker.batch > 0:
-        step = steps_by(worker, now)
-        if boundary(worker, step) < now:
-            if step + 1 < worker.event:
-                worker.event = step + 1
-                put(run.events, index, boundary(worker, step + 1))
-            return False
-        advance(worker, step)
-    _touch(run, index)
-    return True
-
-
-@compiled
-def _call(run: Any, now: Any) -> None:
-    """The central queue's call: workers at a boundary that would take a request are due."""
-    if has_none(run.queues, ROOT):
-        return
-    while least(run.calls) <= now:
-        index = top(run.calls)
-        if key_of(run.calls, index) < now:
-            _look_again(run, index, now, False)
-        else:
-            remove(run.calls, index)
-            advance(worker_at(run, index), worker_at(run, index).call)
-            _touch(run, index)
+    if worker_at(run, index).batch == 0 or is_open(run, index):
+        summon(run, index, now)
 
 
 @part
@@ -277,15 +171,15 @@ def _ask_all(run: Any, now: Any) -> None:
             if not came_back:
                 return
             cursor, came_back = FIRST, False
-            _add_answering(run, FIRST)
+            add_answering(run, FIRST)
             continue
         cursor = index + 1
-        _touch(run, index)
+        touch(run, index)
         if _ask(run, index, now):
             came_back = True
             if central:
-                _call(run, now)
-            _add_answering(run, cursor)
+                call(run, now)
+            add_answering(run, cursor)
 
 
 @part
@@ -327,44 +221,9 @@ def _abandon(run: Any, i: Any, now: Any) -> None:
         discard(run.queues, worker_at(run, index).queue, np.int64(request.rank))
     else:
         drop(run, index, i)
-        if _summon(run, index, now):
+        if summon(run, index, now):
             add(run.crew, DUE, index)
     request.state = ABANDONED
     run.lost += 1
     if run.dispatch != CENTRAL:
         count(run, index, i, LEFT)
-
-
-@compiled
-def _begin_steps(run: Any, now: Any) -> None:
-    """The end of the instant: the workers that it has touched go on."""
-    for place in range(run.touched_count):
-        index = word_at(run.touched, place).word
-        worker = worker_at(run, index)
-        worker.touched = 0
-        idle = worker.batch == 0
-        if idle and not worker.idle:
-            add(run.crew, IDLE, index)
-        elif worker.idle and not idle:
-            discard(run.crew, IDLE, index)
-        worker.idle = idle
-        if not idle:
-            _set_events(run, index, now)
-    run.touched_count = 0
-
-
-@compiled
-def _set_events(run: Any, index: Any, now: Any) -> None:
-    """When a running worker must next be looked at, and whether the central queue may call it."""
-    worker = worker_at(run, index)
-    worker.event = next_finish(worker)
-    if run.cohort:
-        woken = wake(run, index)
-        if woken != NOBODY and woken < worker.event:
-            worker.event = woken
-    put(run.events, index, boundary(worker, worker.event))
-    if run.dispatch == CENTRAL and _is_open(run, index):
-        worker.call = worker.steps
-        put(run.calls, index, now)
-    else:
-        remove(run.calls, index)

@@ -154,7 +154,6 @@ def _new_node(words: Any) -> Any:
     return node
 
 
-@overload_method(types.NamedUniTuple, "first_at_or_after")  # type: ignore[untyped-decorator]
 def _method_of_view(view: Any, rank: Any) -> Any:  # noqa: ARG001 - the signature is what Numba matches
     """``waiting.first_at_or_after(rank)``, as `plan_cohort` writes it."""
     if view.instance_class is not SetView:
@@ -164,3 +163,6 @@ def _method_of_view(view: Any, rank: Any) -> Any:  # noqa: ARG001 - the signatur
         return first_at_or_after(view.sets, view.root, rank)
 
     return method
+
+
+overload_method(types.NamedUniTuple, "first_at_or_after")(_method_of_view)

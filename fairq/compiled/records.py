@@ -13,8 +13,9 @@ import numpy as np
 from fairq.compiled.jit import array_reader, compiled, record_reader
 
 __all__ = [
-    "ABANDONED", "COMPLETED", "NOBODY", "PLACE", "PLAIN", "QUEUED", "REJECTED", "REQUEST", "RESERVED", "RUN",
-    "RUNNING", "SLOT", "WORKER", "place_at", "request_at", "sizes_of", "slot_at", "word_at", "worker_at",
+    "ABANDONED", "ADDRESSED", "COMPLETED", "NOBODY", "PLACE", "PLAIN", "QUEUED", "REJECTED", "REQUEST",
+    "RESERVED", "RUN", "RUNNING", "SLOT", "WORKER", "place_at", "request_at", "sizes_of", "slot_at",
+    "word_at", "worker_at",
 ]  # fmt: skip
 
 NOBODY = np.int64(-1)
@@ -23,7 +24,7 @@ NOBODY = np.int64(-1)
 PLAIN = np.int64(-2)
 """In `link`: a request that is in no pack."""
 
-QUEUED, RESERVED, RUNNING, COMPLETED, REJECTED, ABANDONED = np.arange(1, 7)
+QUEUED, RESERVED, RUNNING, COMPLETED, REJECTED, ABANDONED = np.arange(1, 7, dtype=np.int64)
 """States of a request; 0 before it arrives."""
 
 WORKER = np.dtype(
@@ -133,6 +134,11 @@ RUN = np.dtype(
 )
 """What is run, and how far it has come."""
 
+
+ADDRESSED = (
+    "workers", "requests", "places", "sizes", "queues", "crew", "touched", "events", "calls", "loads",
+)  # fmt: skip
+"""The arrays whose addresses the run's record holds."""
 
 _worker, _request, _place = record_reader(WORKER), record_reader(REQUEST), record_reader(PLACE)
 slot_at = record_reader(SLOT)

@@ -1,47 +1,35 @@
-"""Whether the compiled engine can carry out a run, and the way there and back: arrays in, a `Schedule` out."""
+"""Whether the compiled engine can carry out a run, and what comes of it."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
-from math import nan
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairq.cost import StepTime
-from fairq.dispatch import Arrivals
+from fairq.dispatcher import Arrivals
 from fairq.isjl import CohortAgent
+from fairq.limits import Limits
 from fairq.policy import PolicyPlan
-from fairq.pool import Limits
-from fairq.ranking import order_keys
 from fairq.rules import RuleAgent
 from fairq.schedule import Schedule
 from fairq.workload import Workload
 
-__all__ = ["can_run", "run"]
+if TYPE_CHECKING:
+    from fairq.compiled.state import Pool
 
-class Pool(NamedTuple):
-    """The arrays of a run, which `fairq.compiled.records` explains; the kernel is given the first alone."""
-
-    run: NDArray[np.void]
-    workers: NDArray[np.void]
-    requests: NDArray[np.void]
-    places: NDArray[np.void]
-    sizes: NDArray[np.int64]
-    slots: NDArray[np.void]
-    queues: NDArray[np.int64]
-    crew: NDArray[np.int64]
-    touched: NDArray[np.int64]
-    events: NDArray[np.void]
-    calls: NDArray[np.void]
-    loads: NDArray[np.void]
-
+__all__ = ["can_run", "is_ready", "run"]
 
 MAX_SLOTS = 2**28
-_LARGEST = 2**61  # an alpha beyond it is as good as it: sums of sizes stay below
+"""A slot is 16 bytes, claimed for every worker and touched where it is used."""
+
+LARGEST = 2**61
+"""No sum of sizes comes near it, so an alpha beyond it is as good as it."""
 
 
 def can_run(
@@ -62,21 +50,31 @@ def can_run(
     >>> can_run(plan_policy(Own, None, {}, 1), workload, [2], [])
     "policy 'Own' is neither a Rule nor a Cohort, and these are all that it knows"
     """
-    agent = plan.agents[0]
-    if type(agent) not in (RuleAgent, CohortAgent):
-        return f"policy {plan.name!r} is neither a Rule nor a Cohort, and these are all that it knows"
-    if getattr(agent, "max_wait", None) is not None:
-        return f"policy {plan.name!r} has the option max_wait, which it does not know"
     if any(type(law) is not StepTime for law in laws):
         return "a worker's clock is no StepTime"
-    count = sum(min(each, len(workload)) for each in slots)
-    if count > MAX_SLOTS:
-        return f"the workers have {count} slots, and it holds at most {MAX_SLOTS}"
-    if float(_sizes(plan, workload).sum(dtype=np.float64)) > _LARGEST:
-        return "the sizes that the policy is told sum to more than 64 bits hold"
-    if not _has_numba():
+    reason = _of_policy(plan) or _of_size(workload, slots)
+    if reason is None and not _has_numba():
         return "it needs Numba, which is not installed: pip install 'fairq[fast]'"
+    return reason
+
+
+def _of_policy(plan: PolicyPlan) -> str | None:
+    agent = plan.agents[0]
+    if not isinstance(agent, RuleAgent | CohortAgent):
+        return f"policy {plan.name!r} is neither a Rule nor a Cohort, and these are all that it knows"
+    if agent.max_wait is not None:
+        return f"policy {plan.name!r} has the option max_wait, which it does not know"
     return None
+
+
+def _of_size(workload: Workload, slots: Sequence[int]) -> str | None:
+    count = sum(min(each, len(workload)) for each in slots)
+    return f"the workers have {count} slots, and it holds at most {MAX_SLOTS}" if count > MAX_SLOTS else None
+
+
+def is_ready() -> bool:
+    """Whether this process has the kernel, so that a run costs neither compiling nor reading it."""
+    return _has_numba() and "fairq.compiled.build" in sys.modules
 
 
 def run(
@@ -102,14 +100,18 @@ def run(
     >>> from fairq.policy import plan_policy
     >>> workload = Workload.from_arrays(tokens=[4, 4, 2, 2])
     >>> plan = plan_policy("isjl", 2.0, {}, 1)
+    >>> slots, laws = [3], [StepTime(c=1.0)]
     >>> arrivals = Arrivals(workload.tokens, np.arange(4), alpha=2, seed=0, replication=0)
-    >>> pool = {"slots": [3], "laws": [StepTime(c=1.0)], "dispatch": "central", "arrivals": arrivals}
-    >>> run(plan, workload, limits=Limits(), **pool).finish.tolist()  # doctest: +SKIP
-    [4.0, 6.0, 2.0, 2.0]
+    >>> if can_run(plan, workload, slots, laws) is None:
+    ...     schedule = run(plan, workload, slots=slots, laws=laws, dispatch="central", arrivals=arrivals,
+    ...                    limits=Limits())
+    ...     assert schedule.finish.tolist() == [4.0, 6.0, 2.0, 2.0]
     """
     from fairq.compiled.build import kernel
+    from fairq.compiled.state import make_pool
 
-    pool = _pool(plan, workload, slots, laws, dispatch, arrivals)
+    pool = make_pool(plan, workload, slots, laws, dispatch, arrivals)
+    pool.run["alpha"] = -1 if arrivals.alpha is None else min(arrivals.alpha, LARGEST)
     for name in ("until", "queue_limit", "abandon_after", "max_queued"):
         pool.run[name] = getattr(limits, name)
     return _schedule(pool, workload, kernel(pool.run[0]))
@@ -118,130 +120,6 @@ def run(
 @cache
 def _has_numba() -> bool:
     return find_spec("numba") is not None
-
-
-def _sizes(plan: PolicyPlan, workload: Workload) -> NDArray[np.int64]:
-    return workload.upper if plan.size == "upper" else workload.tokens
-
-
-def _run(plan: PolicyPlan, alpha: int | None, dispatch: str) -> NDArray[np.void]:
-    """The policy and the dispatcher as data."""
-    from fairq.compiled.dispatching import CODES
-    from fairq.compiled.records import RUN
-
-    agent: Any = plan.agents[0]
-    run = np.zeros(1, dtype=RUN)
-    if isinstance(agent, CohortAgent):
-        run["cohort"] = run["guard"] = True
-        run["free_ride"], run["descending"] = agent.free_ride, agent.descending
-    else:
-        run["static"], run["guard"] = agent.rule.when == "empty", agent.rule.guard
-    run["alpha"] = -1 if alpha is None else min(alpha, _LARGEST)
-    run["dispatch"] = CODES[dispatch]
-    return run
-
-
-def _pool(
-    plan: PolicyPlan,
-    workload: Workload,
-    slots: Sequence[int],
-    laws: Sequence[StepTime],
-    dispatch: str,
-    arrivals: Arrivals,
-) -> Pool:
-    """The state at the beginning of a run."""
-    from fairq.compiled.kernel import CREW_SETS
-    from fairq.compiled.ranks import make_sets
-    from fairq.compiled.records import SLOT
-    from fairq.compiled.times import make_heap
-
-    count, crew, order = len(workload), len(slots), arrivals.by_arrival
-    ids = order if plan.order == "arrival" else order_keys(plan.order, arrivals.size, workload.arrival)
-    room = np.minimum(np.array(slots, dtype=np.int64), count)
-    in_service = np.empty(int(room.sum()), dtype=SLOT)
-    central = dispatch == "central"
-    pool = Pool(
-        run=_run(plan, arrivals.alpha, dispatch),
-        workers=_workers(slots, laws, central),
-        requests=_requests(workload, ids),
-        places=_places(ids, order, _choices(dispatch, arrivals, crew)),
-        sizes=arrivals.size[ids],
-        slots=in_service,
-        queues=make_sets(1 if central else crew, count, count),
-        crew=make_sets(CREW_SETS, crew, CREW_SETS * crew),
-        touched=np.empty(crew, dtype=np.int64),
-        events=make_heap(crew),
-        calls=make_heap(crew),
-        loads=make_heap(crew),
-    )
-    pool.workers["slots"] = _address(in_service) + SLOT.itemsize * (np.cumsum(room) - room)
-    pool.run["count"], pool.run["crew_size"] = count, crew
-    for name in ("workers", "requests", "places", "sizes", "queues", "crew", "touched", "events", "calls", "loads"):
-        pool.run[name] = _address(getattr(pool, name))
-    return pool
-
-
-def _address(array: NDArray[Any]) -> int:
-    """Where an array lies; whoever uses it must keep the array."""
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
-def _workers(
-    slots: Sequence[int], laws: Sequence[StepTime], central: bool
-) -> NDArray[np.void]:
-    from fairq.compiled.ranks import ROOT
-    from fairq.compiled.records import NOBODY, WORKER
-
-    workers = np.zeros(len(slots), dtype=WORKER)
-    workers["batch_size"] = slots
-    for name in ("c", "b", "tau"):
-        workers[name] = [getattr(law, name) for law in laws]
-    workers["left_at"] = nan
-    workers["queue"] = ROOT if central else ROOT + np.arange(len(slots))
-    for name in ("leader", "due", "own", "ready"):
-        workers[name] = NOBODY
-    return workers
-
-
-def _requests(workload: Workload, ids: NDArray[np.int64]) -> NDArray[np.void]:
-    from fairq.compiled.records import NOBODY, PLAIN, REQUEST
-
-    requests = np.zeros(len(workload), dtype=REQUEST)
-    requests["tokens"] = workload.tokens
-    requests["arrival"] = workload.arrival
-    requests["finish"] = nan
-    requests["rank"][ids] = np.arange(len(ids))
-    requests["worker"] = NOBODY
-    requests["link"] = PLAIN
-    return requests
-
-
-def _places(
-    ids: NDArray[np.int64], order: NDArray[np.int64], choices: tuple[Any, Any]
-) -> NDArray[np.void]:
-    from fairq.compiled.records import PLACE
-
-    places = np.empty(len(ids), dtype=PLACE)
-    places["id"], places["order"] = ids, order
-    places["one"], places["other"] = choices
-    return places
-
-
-def _choices(dispatch: str, arrivals: Arrivals, workers: int) -> tuple[Any, Any]:
-    """Workers chosen beforehand, by place in arrival order; the two of power-of-two in index order."""
-    if dispatch == "length-class":
-        size, alpha = arrivals.size[arrivals.by_arrival], arrivals.alpha
-        return (-(-size // alpha) if alpha else size) % workers, 0
-    if dispatch not in ("random", "power-of-two"):
-        return 0, 0
-    draws = arrivals.draws()[arrivals.by_arrival]
-    first = (draws[:, 0] * workers).astype(np.int64)
-    if dispatch == "random" or workers == 1:
-        return first, first
-    other = (draws[:, 1] * (workers - 1)).astype(np.int64)
-    other += other >= first
-    return np.minimum(first, other), np.maximum(first, other)
 
 
 def _schedule(pool: Pool, workload: Workload, stopped_at: float) -> Schedule:
@@ -266,7 +144,8 @@ def _schedule(pool: Pool, workload: Workload, stopped_at: float) -> Schedule:
     )
 
 
-def _lost(pool: Pool, state: int) -> NDArray[np.int64]:
+def _lost(pool: Pool, state: np.int64) -> NDArray[np.int64]:
     """Requests that ended in that state without service, in order of arrival, as they were lost."""
     order = pool.places["order"].astype(np.int64)
-    return order[pool.requests["state"][order] == state]
+    lost: NDArray[np.int64] = order[pool.requests["state"][order] == state]
+    return lost

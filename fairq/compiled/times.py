@@ -1,4 +1,4 @@
-"""Heaps of workers by a number each (a time, a load): set, remove and look at the least, each in one flat array."""
+"""Heaps of workers by a number each (a time, a load), in flat arrays: set, remove, look at the least."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairq.compiled.jit import compiled, record_reader
 __all__ = ["holds", "key_of", "least", "make_heap", "put", "remove", "top"]
 
 _ENTRY = np.dtype([("key", np.float64), ("member", np.int64), ("place", np.int64)], align=True)
-"""By place: the member there.  By member: its key and its place (−1: not in).  The first holds the size."""
+"""By place: the member there.  By member: its key and its place (-1: not in).  The first holds the size."""
 
 _entry = record_reader(_ENTRY)
 
