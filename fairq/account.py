@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from fairq.cost import Cost
 from fairq.groups import WorkerGroup, per_worker
+from fairq.outcomes import as_categories, outcome_codes
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches, find_stretches
 from fairq.summary import summarise
 from fairq.workload import Workload
 
-__all__ = ["OUTCOMES", "Account", "account"]
+__all__ = ["Account", "account"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -25,11 +26,22 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Account:
-    """What a schedule amounts to: `summary`, and the tables `requests` and `segments`."""
+    """What a schedule amounts to: `summary`, and the columns of the tables, framed when asked for."""
 
     summary: pd.Series
-    requests: pd.DataFrame
-    segments: pd.DataFrame
+    request_columns: Mapping[str, NDArray[Any]]
+    segment_columns: Mapping[str, NDArray[Any]]
+
+    @property
+    def requests(self) -> pd.DataFrame:
+        """A row per request."""
+        columns = dict(self.request_columns)
+        return pd.DataFrame(columns | {"outcome": as_categories(columns["outcome"])})
+
+    @property
+    def segments(self) -> pd.DataFrame:
+        """A row per constant stretch."""
+        return pd.DataFrame(self.segment_columns)
 
 
 def account(
@@ -56,8 +68,8 @@ def account(
     Source: equations (3) to (7) and Theorem 5.1 of the paper; the split of the externality is ours.
     """
     stretches = find_stretches(schedule, per_worker(groups)[1])
-    requests = requests_table(schedule, workload, stretches, until)
-    segments = segments_table(stretches)
+    requests = requests_columns(schedule, workload, stretches, until)
+    segments = segments_columns(stretches)
     summary = summarise(
         requests, segments, stretches, schedule, workload, groups=groups, cost=cost, alpha=alpha,
         until=until, abandon_after=abandon_after,
@@ -65,26 +77,24 @@ def account(
     return Account(summary, requests, segments)
 
 
-def segments_table(stretches: Stretches) -> pd.DataFrame:
-    """A row per constant stretch of one worker; progress is in tokens, before its first step."""
+def segments_columns(stretches: Stretches) -> dict[str, NDArray[Any]]:
+    """An entry per constant stretch of one worker; progress is in tokens, before its first step."""
     oldest, newest = stretches.first - stretches.oldest, stretches.first - stretches.newest
-    return pd.DataFrame(
-        {
-            "worker": stretches.worker,
-            "start": stretches.start_times(),
-            "end": stretches.end_times(),
-            "steps": stretches.steps,
-            "batch": stretches.batch,
-            "min_progress": newest,
-            "max_progress": oldest,
-        }
-    )
+    return {
+        "worker": stretches.worker,
+        "start": stretches.start_times(),
+        "end": stretches.end_times(),
+        "steps": stretches.steps,
+        "batch": stretches.batch,
+        "min_progress": newest,
+        "max_progress": oldest,
+    }
 
 
-def requests_table(
-    schedule: Schedule, workload: Workload, stretches: Stretches, until: float | None = None
-) -> pd.DataFrame:
-    """A row per request of the workload, in request order; NaN, or −1, where it has not come to it."""
+def requests_columns(
+    schedule: Schedule, workload: Workload, stretches: Stretches, until: float | None
+) -> dict[str, NDArray[Any]]:
+    """An entry per request of the workload, in request order; NaN, or −1, where it has not come to it."""
     count = len(workload)
     worker, start_step = np.full(count, -1), np.full(count, -1)
     progress = np.zeros(count, dtype=np.int64)
@@ -98,45 +108,25 @@ def requests_table(
     paid[served], caused[served] = externality_paid(stretches), externality_caused(stretches)
     gaps = (workload.tokens - workload.prompt_tokens - 1).astype(np.float64)
     gaps[gaps == 0] = np.nan  # the TPOT of a one-token output is not defined
-    return pd.DataFrame(
-        {
-            "request": np.arange(count),
-            "worker": worker,
-            "arrival": workload.arrival,
-            "start": start,
-            "first_token": first_token,
-            "finish": finish,
-            "start_step": start_step,
-            "tokens": workload.tokens,
-            "progress": progress,
-            "completed": ~np.isnan(finish),
-            "wait": start - workload.arrival,
-            "ttft": first_token - workload.arrival,
-            "tpot": (finish - first_token) / gaps,
-            "latency": finish - workload.arrival,
-            "externality_paid": paid,
-            "externality_caused": caused,
-            "outcome": outcomes(schedule, workload, until),
-        }
-    )
-
-
-OUTCOMES = ("completed", "running", "queued", "rejected", "abandoned", "unreleased")
-"""What has become of a request by the end of a run."""
-
-_OUTCOME = pd.CategoricalDtype(list(OUTCOMES))
-
-
-def outcomes(schedule: Schedule, workload: Workload, until: float | None) -> Any:
-    """What has become of each request, by request id: a Categorical of `OUTCOMES`."""
-    codes = np.full(len(workload), OUTCOMES.index("queued"), dtype=np.int8)
-    if until is not None:
-        codes[workload.arrival > until] = OUTCOMES.index("unreleased")
-    codes[schedule.request] = OUTCOMES.index("running")
-    codes[schedule.request[~np.isnan(schedule.finish)]] = OUTCOMES.index("completed")
-    codes[schedule.rejected] = OUTCOMES.index("rejected")
-    codes[schedule.abandoned] = OUTCOMES.index("abandoned")
-    return pd.Categorical.from_codes(codes, dtype=_OUTCOME)
+    return {
+        "request": np.arange(count),
+        "worker": worker,
+        "arrival": workload.arrival,
+        "start": start,
+        "first_token": first_token,
+        "finish": finish,
+        "start_step": start_step,
+        "tokens": workload.tokens,
+        "progress": progress,
+        "completed": ~np.isnan(finish),
+        "wait": start - workload.arrival,
+        "ttft": first_token - workload.arrival,
+        "tpot": (finish - first_token) / gaps,
+        "latency": finish - workload.arrival,
+        "externality_paid": paid,
+        "externality_caused": caused,
+        "outcome": outcome_codes(schedule, workload, until),
+    }
 
 
 def _first_tokens(schedule: Schedule, workload: Workload, stretches: Stretches) -> Floats:

@@ -13,6 +13,7 @@ from fairq.cost import max_feature
 from fairq.errors import CheckError
 from fairq.groups import per_worker
 from fairq.occupancy import check_little
+from fairq.outcomes import ended_as
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches, find_stretches
 
@@ -83,7 +84,7 @@ def _conservation(result: Result, table: pd.DataFrame) -> None:
     )
     _outcomes(table)
     if result.horizon is None:
-        served = done | table["outcome"].isin(["rejected", "abandoned"]).to_numpy()
+        served = done | ended_as(table, "rejected", "abandoned")
         _demand(bool(served.all()), "conservation", lambda: "a request was not served by a run without end")
 
 
@@ -91,8 +92,9 @@ def _outcomes(table: pd.DataFrame) -> None:
     """What became of a request is what its row shows."""
     outcome, started = table["outcome"], (table["worker"] >= 0).to_numpy()
     done = table["completed"].to_numpy()
-    fits = ((outcome == "completed") == done) & ((outcome == "running") == (started & ~done))
-    odd = np.flatnonzero(~fits.to_numpy())
+    odd = np.flatnonzero(
+        (ended_as(table, "completed") != done) | (ended_as(table, "running") != (started & ~done))
+    )
     _demand(
         len(odd) == 0,
         "conservation",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +37,7 @@ QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 """Suffixes of the quantiles that a summary holds of each metric."""
 
 
-def latency_columns(requests: pd.DataFrame, workload: Workload) -> dict[str, Floats]:
+def latency_columns(requests: Mapping[Any, Any] | pd.DataFrame, workload: Workload) -> dict[str, Floats]:
     """The metrics of `METRICS` by name, an entry per request, NaN where a request has none.
 
     The normalised latency is the latency per output token (finish − arrival)/output, in the clock's
@@ -50,7 +51,7 @@ def latency_columns(requests: pd.DataFrame, workload: Workload) -> dict[str, Flo
     >>> latency_columns(run.requests, workload)["normalised_latency"].tolist()
     [2.0, 3.0]
     """
-    columns = {name: requests[name].to_numpy() for name in LATENCIES}
+    columns = {name: np.asarray(requests[name]) for name in LATENCIES}
     return columns | {"normalised_latency": columns["latency"] / workload.output_tokens}
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -76,7 +77,7 @@ def length_classes(tokens: Ints, edges: Sequence[float] | None = None) -> Length
     return LengthClasses(low, high, np.searchsorted(high, tokens, side="left"))
 
 
-def slowdown(requests: pd.DataFrame, groups: Sequence[WorkerGroup]) -> Floats:
+def slowdown(requests: Mapping[Any, Any] | pd.DataFrame, groups: Sequence[WorkerGroup]) -> Floats:
     """Latency over the time that the request takes alone on the same worker; NaN where not completed.
 
     Alone, o tokens take o steps of a batch of one: N = K1 = o and K2 = o(o + 1)/2.
@@ -88,11 +89,11 @@ def slowdown(requests: pd.DataFrame, groups: Sequence[WorkerGroup]) -> Floats:
     >>> slowdown(run.requests, run.groups).tolist()
     [1.0, 4.0]
     """
-    done = np.flatnonzero(requests["completed"].to_numpy())
-    size = requests["tokens"].to_numpy()[done]
-    law = Laws(per_worker(groups)[1]).of(requests["worker"].to_numpy()[done])
-    ratio = np.full(len(requests), np.nan)
-    ratio[done] = requests["latency"].to_numpy()[done] / law.of(size, size, size * (size + 1) // 2)
+    done = np.flatnonzero(np.asarray(requests["completed"]))
+    size = np.asarray(requests["tokens"])[done]
+    law = Laws(per_worker(groups)[1]).of(np.asarray(requests["worker"])[done])
+    ratio = np.full(len(np.asarray(requests["tokens"])), np.nan)
+    ratio[done] = np.asarray(requests["latency"])[done] / law.of(size, size, size * (size + 1) // 2)
     return ratio
 
 
@@ -131,7 +132,7 @@ def length_class_table(
     wait_mean, wait_p99, wait_p999 (of those that started), slowdown_mean, slowdown_p99 (of the completed).
     """
     age, slow = books.ages(until), slowdown(requests, groups)
-    wait, done = requests["wait"].to_numpy(), requests["completed"].to_numpy()
+    wait, done = np.asarray(requests["wait"]), np.asarray(requests["completed"])
     rows = []
     for at in group_positions(classes.index, len(classes)):
         waits, slowed, ages = wait[at], slow[at], age[at]

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairq.errors import CheckError
+from fairq.outcomes import ended_as
 from fairq.stretches import Stretches
 
 __all__ = ["Occupancy", "check_little", "occupancy", "time_within"]
@@ -75,12 +76,12 @@ class Occupancy:
 
 
 def occupancy(
-    requests: pd.DataFrame, *, until: float | None, abandon_after: float | None = None
+    requests: Mapping[Any, Any] | pd.DataFrame, *, until: float | None, abandon_after: float | None = None
 ) -> Occupancy:
     """When the requests of a table came and went.
 
     Parameters:
-        requests: the requests table of a run, with its `outcome`.
+        requests: the requests table of a run, with its `outcome`, or its columns by name.
         until: when the run stopped, in the clock's unit; None served everything.
         abandon_after: age at which those that abandoned gave up.
 
@@ -90,12 +91,11 @@ def occupancy(
     >>> books.mean_queue, books.mean_in_system  # the second waits for half of the time
     (0.5, 1.5)
     """
-    arrival, start, finish = (requests[name].to_numpy() for name in ("arrival", "start", "finish"))
-    outcome = requests["outcome"]
+    arrival, start, finish = (np.asarray(requests[name]) for name in ("arrival", "start", "finish"))
     left = np.where(np.isnan(start), np.inf, start)
-    left = np.where(outcome == "rejected", arrival, left)
+    left = np.where(ended_as(requests, "rejected"), arrival, left)
     if abandon_after is not None:
-        left = np.where(outcome == "abandoned", arrival + abandon_after, left)
+        left = np.where(ended_as(requests, "abandoned"), arrival + abandon_after, left)
     gone = np.where(np.isnan(start), left, np.where(np.isnan(finish), np.inf, finish))
     first = arrival.min(initial=np.inf)
     end = np.max(finish, where=~np.isnan(finish), initial=-np.inf) if until is None else until
@@ -164,7 +164,7 @@ def time_within(edges: Floats, begin: Floats, end: Floats, weight: NDArray[np.in
 
 def _unfinished_steps(requests: pd.DataFrame, books: Occupancy, stretches: Stretches) -> float:
     """Time in service that belongs to no whole step: what the end of the run cut off."""
-    worker, start = requests["worker"].to_numpy(), requests["start"].to_numpy()
+    worker, start = np.asarray(requests["worker"]), np.asarray(requests["start"])
     cut = (worker >= 0) & np.isinf(books.left_system)
     if not cut.any():
         return 0.0

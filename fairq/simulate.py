@@ -106,8 +106,7 @@ def simulate(
     books = account(
         schedule, workload, groups=groups, cost=cost, alpha=budget, until=horizon, abandon_after=abandon_after
     )
-    tables = {"requests": books.requests, "segments": books.segments}
-    kept = {name: tables[name] for name in _RECORDS[1 : _RECORDS.index(record) + 1]}
+    kept = {name: getattr(books, name) for name in _RECORDS[1 : _RECORDS.index(record) + 1]}
     books.summary.attrs["prompt_chunk"] = workload.prompt_chunk
     return Result(
         summary=books.summary, schedule=schedule if kept else None, workload=workload, policy=plan.name,

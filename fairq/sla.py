@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairq.errors import unknown_name
 from fairq.latencies import METRICS, latency_columns
+from fairq.outcomes import ended_as
 from fairq.workload import Workload
 
 __all__ = ["Verdicts", "judge"]
@@ -86,10 +87,9 @@ def judge(
         broken |= over
         open_ |= unknown & ~done & ~over
         undefined |= unknown & done
-    outcome = requests["outcome"]
     has_sla = np.array([bool(limit) for limit in limits], dtype=np.bool_)[index]
-    has_sla &= (outcome != "unreleased").to_numpy()
-    refused = outcome.isin(["rejected", "abandoned"]).to_numpy()
+    has_sla &= ~ended_as(requests, "unreleased")
+    refused = ended_as(requests, "rejected", "abandoned")
     missed = has_sla & (broken | refused)
     censored = has_sla & ~missed & open_
     met = has_sla & ~missed & ~censored

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from fairq.kv import kv_held
 from fairq.latencies import LATENCIES, QUANTILES, latency_columns, quantile, statistics_of
 from fairq.length_classes import jain_index, length_classes, mean_by_class, slowdown
 from fairq.occupancy import Occupancy, occupancy
+from fairq.outcomes import OUTCOMES
 from fairq.reshaping import billed_after
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches
@@ -28,8 +29,8 @@ Floats = NDArray[np.float64]
 
 
 def summarise(
-    requests: pd.DataFrame,
-    segments: pd.DataFrame,
+    requests: Mapping[str, NDArray[Any]],
+    segments: Mapping[str, NDArray[Any]],
     stretches: Stretches,
     schedule: Schedule,
     workload: Workload,
@@ -43,7 +44,7 @@ def summarise(
     """The summary's names and values, in the order of docs/metrics.md.
 
     Parameters:
-        requests, segments: the tables, the first with its outcomes.
+        requests, segments: the tables' columns, outcomes as codes (`fairq.outcomes`).
         stretches, schedule, workload: what they were derived from.
         groups: the workers.
         cost, alpha: money, and the budget in whole tokens or None.
@@ -53,8 +54,8 @@ def summarise(
     Whole numbers stay whole; a mean of nothing is NaN.
     """
     books = occupancy(requests, until=until, abandon_after=abandon_after)
-    makespan, completed = books.end - books.first, requests["completed"].to_numpy()
-    billed = billed_after(workload, requests["progress"].to_numpy())
+    makespan, completed = books.end - books.first, requests["completed"]
+    billed = billed_after(workload, requests["progress"])
     earned = np.where(completed, billed, 0)
     parts: dict[str, Any] = _counts(requests)
     parts["unstable"] = not np.isnan(schedule.stopped_at) or _grows(books, until)
@@ -85,12 +86,11 @@ def summarise(
     return pd.Series(parts, dtype=object, name="summary")
 
 
-def _counts(requests: pd.DataFrame) -> dict[str, int]:
+def _counts(requests: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     """How many arrived, and what became of them."""
-    counts = requests["outcome"].value_counts()
-    ends = {"completed": "completed", "running_end": "running", "queued_end": "queued",
-            "rejected": "rejected", "abandoned": "abandoned"}  # fmt: skip
-    parts = {name: int(counts[outcome]) for name, outcome in ends.items()}
+    counts = np.bincount(requests["outcome"], minlength=len(OUTCOMES)).tolist()
+    names = ("completed", "running_end", "queued_end", "rejected", "abandoned")
+    parts = dict(zip(names, counts, strict=False))  # who was not released is not counted
     return {"arrived": sum(parts.values()), **parts}
 
 
@@ -103,10 +103,10 @@ def _grows(books: Occupancy, until: float | None) -> bool:
 
 
 def _money(
-    requests: pd.DataFrame, busy_steps: int, externality: int, cost: Cost, worker_time: float
+    requests: Mapping[str, NDArray[Any]], busy_steps: int, externality: int, cost: Cost, worker_time: float
 ) -> dict[str, float]:
     """Theorem 5.1: cost = tau·Q + c·T + tau·E, with Q over the tokens processed."""
-    progress = requests["progress"].to_numpy()
+    progress = requests["progress"]
     intrinsic = cost.tau * int((progress * (progress + 1) // 2).sum())
     time = cost.c * busy_steps
     return {
@@ -127,21 +127,21 @@ def _fairness(stretches: Stretches, alpha: int | None) -> dict[str, Any]:
     }
 
 
-def _step_time(segments: pd.DataFrame, stretches: Stretches) -> tuple[float, float, float]:
+def _step_time(segments: Mapping[str, NDArray[Any]], stretches: Stretches) -> tuple[float, float, float]:
     """Slot time used, step time, and the integral of the extent over it, of all workers."""
-    duration = (segments["end"] - segments["start"]).to_numpy()
+    duration = segments["end"] - segments["start"]
     weights = (stretches.batch, 1, stretches.extent)
     used, busy, spread = (float((duration * weight).sum()) for weight in weights)
     return used, busy, spread
 
 
-def _latencies(requests: pd.DataFrame, workload: Workload) -> dict[str, Any]:
+def _latencies(requests: Mapping[str, NDArray[Any]], workload: Workload) -> dict[str, Any]:
     """Means and quantiles of the latency metrics, and how many have no TPOT."""
     columns = latency_columns(requests, workload)
     parts: dict[str, Any] = {}
     for metric in LATENCIES:
         parts |= statistics_of(metric, columns[metric])
-    undefined = requests["completed"].to_numpy() & np.isnan(columns["tpot"])
+    undefined = requests["completed"] & np.isnan(columns["tpot"])
     parts["tpot_undefined"] = int(undefined.sum())
     parts |= statistics_of("normalised_latency", columns["normalised_latency"])
     return parts | {"wait_p999": quantile(columns["wait"], 0.999)}
