@@ -94,7 +94,8 @@ def _numbers(name: str, values: Any, place: Place, allowed: str) -> NDArray[np.f
     numbers = np.empty(len(values))
     for index, value in enumerate(values):
         if type(value) is not float and type(value) is not int and not _is_number(value):
-            raise InputError(f"{place(name, index)} is {written(value)}: it must be {allowed}")
+            given = value.item() if isinstance(value, np.generic) else value
+            raise InputError(f"{place(name, index)} is {shown(given)}: it must be {allowed}")
         try:
             numbers[index] = value
         except OverflowError:  # a whole number beyond every float

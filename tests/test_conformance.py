@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import textwrap
 from pathlib import Path
 
@@ -186,7 +187,9 @@ def test_the_call_shown_is_python():
 def folder(tmp_path, monkeypatch) -> Path:
     """A working folder with modules of policies, which later tests do not see."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    monkeypatch.setattr("sys.path", list(sys.path))
+    for name in ("mine_ok", "mine_missing", "mine_wrong", "mine_leaves"):
+        monkeypatch.delitem(sys.modules, name, raising=False)  # else it would stay that of an earlier folder
     (tmp_path / "mine_ok.py").write_text(
         textwrap.dedent(
             '''
@@ -293,7 +296,7 @@ def test_a_package_offers_policies_by_name(monkeypatch, capsys):
         "patient": EntryPoint("patient", "mine_ok:FirstCome", loading.GROUP),
         "broken": EntryPoint("broken", "mine_wrong:X", loading.GROUP),
     }
-    monkeypatch.setattr("sys.path", [".", *__import__("sys").path])
+    monkeypatch.setattr("sys.path", [".", *sys.path])
     monkeypatch.setattr(loading, "offered", lambda: offers)
     monkeypatch.setattr("fairq.policies_command.offered", lambda: offers)
     workload = fairq.Workload.from_arrays(tokens=[3])
