@@ -20,14 +20,15 @@ from fairq.dispatcher import Arrivals
 from fairq.groups import WorkerGroup, per_worker, resolve_groups
 from fairq.limits import check_limits
 from fairq.policy import plan_policy
-from fairq.ranking import order_keys
-from fairq.schedule import Schedule
+from fairq.pool import Pool
+from fairq.ranking import Ranking, order_keys
+from fairq.schedule import Ledger, Schedule
 
 pytest.importorskip("numba", reason="the compiled engine needs Numba: pip install 'fairq[fast]'")
 
 SEEDS = 10_000  # times 11 variants: `make test` runs the first QUICK of them, `make test-slow` the others
 QUICK = 300
-CHUNK = 100
+CHUNK = 300
 COLUMNS = ("request", "worker", "start_step", "steps", "start", "finish", "rejected", "abandoned")
 
 
@@ -71,28 +72,10 @@ def workload_of(instance: Instance) -> fairq.Workload:
     )
 
 
-def by_simpy(
+def schedules(
     workload: fairq.Workload, instance: Instance, policy: str, options: dict[str, Any], pool: dict[str, Any]
-) -> Schedule:
-    clock, cost = engine_clock(instance["step"])
-    result = fairq.simulate(
-        workload,
-        policy,
-        alpha=instance["alpha"],
-        batch_size=instance["batch_size"],
-        clock=clock,
-        cost=cost,
-        until=instance["until"],
-        **pool,
-        **options,
-    )
-    assert result.schedule is not None
-    return result.schedule
-
-
-def by_kernel(
-    workload: fairq.Workload, instance: Instance, policy: str, options: dict[str, Any], pool: dict[str, Any]
-) -> Schedule:
+) -> tuple[Schedule, Schedule]:
+    """What the compiled engine answers, and what SimPy does; without the account, which costs far more."""
     law = resolve_clock(*engine_clock(instance["step"]))
     slots, laws = per_worker(resolve_groups(pool["workers"], instance["batch_size"], law))
     plan = plan_policy(policy, instance["alpha"], options, len(slots))
@@ -100,26 +83,24 @@ def by_kernel(
     size = workload.upper if plan.size == "upper" else workload.tokens
     alpha = None if instance["alpha"] is None else floor(instance["alpha"])
     by_arrival = order_keys("arrival", size, workload.arrival)
-    limits = (
-        instance["until"],
-        *map(pool.get, ("queue_limit", "abandon_after")),
-        pool.get("max_queued", 10**6),
-    )
-    return compiled.run(
-        plan,
-        workload,
-        slots=slots,
-        laws=laws,
-        dispatch=pool["dispatch"],
-        arrivals=Arrivals(size, by_arrival, alpha, pool["seed"], pool.get("replication", 0)),
-        limits=check_limits(workload, *limits),
-    )
+    queue_limit, abandon_after = pool.get("queue_limit"), pool.get("abandon_after")
+    front: dict[str, Any] = {
+        "slots": slots,
+        "laws": laws,
+        "dispatch": pool["dispatch"],
+        "arrivals": Arrivals(size, by_arrival, alpha, pool["seed"], pool.get("replication", 0)),
+        "limits": check_limits(
+            workload, instance["until"], queue_limit, abandon_after, pool.get("max_queued", 10**6)
+        ),
+    }
+    ours = compiled.run(plan, workload, **front)
+    ranking = Ranking(plan.order, size, workload.arrival)
+    ledger = Ledger(workload.tokens, workload.arrival)
+    return ours, Pool(plan.agents, name=plan.name, ranking=ranking, ledger=ledger, **front).run()
 
 
 def assert_same(instance: Instance, policy: str, options: dict[str, Any], pool: dict[str, Any]) -> Schedule:
-    workload = workload_of(instance)
-    ours = by_kernel(workload, instance, policy, options, pool)
-    theirs = by_simpy(workload, instance, policy, options, pool)
+    ours, theirs = schedules(workload_of(instance), instance, policy, options, pool)
     for name in COLUMNS:
         got, expected = getattr(ours, name), getattr(theirs, name)
         assert got.dtype == expected.dtype
@@ -197,7 +178,8 @@ def test_a_backlog_of_many_requests() -> None:
 
 def test_an_empty_workload() -> None:
     instance, pool = large_instance(until=1.0), {"workers": 2, "dispatch": "jsq", "seed": 0}
-    assert len(by_kernel(fairq.Workload.empty(), instance, "isjl", {}, pool)) == 0
+    ours, _ = schedules(fairq.Workload.empty(), instance, "isjl", {}, pool)
+    assert len(ours) == 0
 
 
 def test_an_alpha_beyond_64_bits() -> None:
