@@ -78,6 +78,7 @@ class CentralQueue:
         self._news = 0
         self._heard = [0] * len(agents)  # the latest news of which each has been asked
         self._idle_due = False
+        self._all_idle_due = False  # also those that come after as many as requests wait
         self._none_heeds = False  # nobody inside a step had a place when last looked for, until refreshed
 
     def arrive(self, request: int, time: float) -> float:
@@ -97,11 +98,11 @@ class CentralQueue:
 
     def due(self, now: float, asked: set[int]) -> None:
         if not self._queue:
-            self._idle_due = False
+            self._idle_due = self._all_idle_due = False
             return
         if self._idle_due:
-            self._idle_due = False
             asked.update(self._idlers())
+            self._idle_due = self._all_idle_due = False
         if self._none_heeds:
             return
         boundary, whose = self._boundaries.first(now, self._heard, self._news)
@@ -109,18 +110,23 @@ class CentralQueue:
             asked.update(whose)
 
     def _idlers(self) -> list[int]:
-        """Idle workers in index order; no more than requests wait, where each is sure to take one."""
+        """Idle workers in index order; no more than requests wait, where each is sure to take one.
+
+        One that keeps requests for itself (its batch has just become empty) may take none.
+        """
         idlers: list[int] = []
-        most = len(self._queue) if self._eager else len(self._agents)
+        few = self._eager and not self._all_idle_due
+        wanted = len(self._queue) if few else len(self._agents)
         index = self._idle.first_at_or_after(0)
-        while index >= 0 and len(idlers) < most:
+        while index >= 0 and wanted > 0:
             idlers.append(index)
+            wanted -= not self._agents[index].worker.reserved
             index = self._idle.first_at_or_after(index + 1)
         return idlers
 
     def came_back(self, index: int) -> None:
         self._news += 1
-        self._idle_due = True
+        self._idle_due = self._all_idle_due = True
 
     def next_call(self, now: float) -> float:
         if not self._queue or self._none_heeds:

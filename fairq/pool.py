@@ -9,6 +9,7 @@ instant is over, the pool asks the agents (`settle`).
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from heapq import heappop
 from math import inf
 from typing import Any
 
@@ -212,16 +213,26 @@ class Pool:
         """Ask who is due in index order; again, with whom that concerns, while requests come back."""
         rounds = 0
         while self._due:
-            due, self._due = sorted(self._due), set()
-            self._touched.update(due)
-            came_back = [index for index in due if self._ask(self._agents[index], now)]
-            if came_back:
+            due, self._due = sorted(self._due), set()  # a sorted list is a heap
+            givers = 0
+            while due:
+                index = heappop(due)
+                self._touched.add(index)
+                if self._ask(self._agents[index], now):
+                    givers += 1
+                    self._spread_the_news(index, now, due)
+            if givers:
                 rounds += 1
-                self._check_rounds(rounds, came_back[0])
-                self._refresh_touched()
-                for index in came_back:
-                    self._front.came_back(index)
-                self._front.due(now, self._due)
+                self._check_rounds(rounds, index)
+
+    def _spread_the_news(self, giver: int, now: float, due: list[int]) -> None:
+        """Requests came back: who comes after `giver` hears of it in this round, the others in the next."""
+        self._refresh_touched()
+        self._front.came_back(giver)
+        self._front.due(now, self._due)
+        later = {index for index in self._due if index > giver}
+        self._due -= later
+        due[:] = sorted(later.union(due))
 
     def _ask(self, agent: Agent, now: float) -> bool:
         """Ask `agent`; whether it gave requests back."""

@@ -302,3 +302,46 @@ def test_workers_asked_before_the_give_back_are_asked_again() -> None:
     expected = run_oracle(instance, "isjl", {})
     assert expected.start == [0, 6, 10, 5, 9]
     assert expected.worker == [0, 1, 0, 1, 1]
+
+
+def test_workers_asked_after_the_give_back_are_asked_before_those_asked_ahead_of_it() -> None:
+    """As before, but worker 2 idles: at 10 it comes after worker 1 in the round in which that gives 6 back.
+
+    Worker 0, which idles from 10 on as well, would be asked again only in the next round.
+    """
+    instance = {**hand_worked([10, 8, 6, 4, 20], [0, 5, 5, 5, 9]), "workers": 3}
+    assert_agrees(instance, "isjl", {}, check=True)
+    expected = run_oracle(instance, "isjl", {})
+    assert expected.start == [0, 6, 10, 5, 9]
+    assert expected.worker == [0, 1, 2, 1, 1]
+
+
+def test_an_idle_worker_whose_cohort_waits_leaves_an_arrival_to_the_next() -> None:
+    """8 leads 6, and the pack of 2 and 3 makes d = 2: at 2 worker 0 has an empty batch, and no slot to spare.
+
+    So the 6 that arrives at 2 starts at 2 on worker 1.
+    """
+    instance = hand_worked([2, 8, 3, 6, 6], [0, 0, 0, 0, 2])
+    assert_agrees(instance, "isjl", {}, check=True)
+    expected = run_oracle(instance, "isjl", {})
+    assert expected.start == [0, 2, 2, 5, 2]
+    assert expected.worker == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("first", [0, *(pytest.param(300 * k, marks=pytest.mark.slow) for k in range(1, 20))])
+def test_crowded_cohorts(first: int) -> None:
+    """Many short cohorts side by side on one grid: give-backs that reach other workers are common here."""
+    for seed in range(first, first + 300):
+        rng = np.random.default_rng([seed, 99])
+        count = int(rng.integers(8, 26))
+        tokens = [int(each) for each in rng.choice((4, 6, 8, 10, 20, 21, 5, 7, 12, 3, 2), count)]
+        arrival = sorted(float(each) for each in rng.integers(0, 12, count))
+        instance = {**hand_worked(tokens, arrival), "workers": int(rng.integers(3, 5))}
+        instance["batch_size"] = int(rng.integers(2, 4))
+        assert_same_starts(instance, ("isjl", "free-ride")[seed % 2])
+
+
+def assert_same_starts(instance: Instance, policy: str) -> None:
+    result, expected = run_engine(instance, policy, {}), run_oracle(instance, policy, {})
+    assert with_none(result.requests["start"]) == expected.start, instance
+    assert result.requests["worker"].tolist() == expected.worker, instance
