@@ -134,7 +134,7 @@ def test_reserved_requests_are_hidden_from_other_workers_and_come_back():
 
     result = run(decide, tokens=[4, 3, 3], workers=2, batch_size=2)
     assert log[:2] == [(0.0, 0, (0, 1, 2), ()), (0.0, 1, (), ())]
-    # at 2 they come back: worker 1 comes after worker 0 in that round, and takes both; then all are asked again
+    # at 2 they come back: worker 1 comes after worker 0 in that round and takes both; all are asked again
     assert log[2:5] == [(2.0, 0, (), (1, 2)), (2.0, 1, (1, 2), ()), (2.0, 0, (), ())]
     assert result.requests["worker"].tolist() == [0, 1, 1]
     assert result.requests["start"].tolist() == [0.0, 2.0, 2.0]
