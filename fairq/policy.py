@@ -23,8 +23,8 @@ from fairq.window import WindowAgent
 __all__ = ["POLICIES", "PolicyInfo", "PolicyPlan", "check_policy", "plan_policy", "policy_info"]
 
 SETTINGS = (
-    "abandon_after", "batch_size", "clock", "cost", "dispatch", "max_queued", "queue_limit", "record",
-    "replication", "seed", "until", "workers",
+    "abandon_after", "batch_size", "clock", "cost", "dispatch", "engine", "max_queued", "queue_limit",
+    "record", "replication", "seed", "until", "workers",
 )  # fmt: skip
 """Keywords of every run, whatever its policy."""
 

@@ -36,6 +36,7 @@ class Result(Metrics):
             what was run.
         groups: the workers, each group with its batch size and clock.
         guarded: whether the policy promises constraint (1).
+        engine: which one ran, ``"simpy"`` or ``"compiled"``.
         record: ``"summary"``, ``"requests"`` or ``"segments"``: which tables are kept.
     """
 
@@ -54,6 +55,7 @@ class Result(Metrics):
     abandon_after: float | None
     guarded: bool
     record: str
+    engine: str
     _tables: Mapping[str, pd.DataFrame]
 
     def __repr__(self) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Result", "simulate"]
 
+_ENGINES = ("simpy", "compiled", "auto")
 _RECORDS = ("summary", "requests", "segments")
 _MANY = 200_000  # requests from which on a pool's memory is worth the time to collect it
 _LARGEST_MONEY = 1e100  # far below where floats end, so that no sum or difference does
@@ -52,6 +53,7 @@ def simulate(
     queue_limit: int | None = None,
     abandon_after: float | None = None,
     max_queued: int | None = 1_000_000,
+    engine: str = "simpy",
     **options: Any,
 ) -> Result:
     """Serve `workload` under `policy` and account for it.
@@ -74,6 +76,9 @@ def simulate(
         abandon_after: a request that waits longer than this, in the clock's unit, leaves unserved.
         max_queued: the arrival that makes more than this many wait ends the run, which is then
             unstable; None never does.  A backlog is never ended.
+        engine: ``"simpy"``; ``"compiled"``, its twin in machine code, for the policies it knows and with
+            ``fairq[fast]``; or ``"auto"``: that one where it can run and is worth compiling.  The
+            schedule is the same to the last bit.
         options: the policy's own keywords, and ``size`` ("tokens" or "upper": what it is told).
 
     Raises:
@@ -100,7 +105,11 @@ def simulate(
         _check_resolution(workload, group.clock or TOKEN_CLOCK)
     _check_money(workload, cost)
     budget = None if alpha is None else floor(alpha)
-    schedule = _serve(workload, plan, slots, laws, budget, dispatch, limits, seed, replication)
+    size = workload.upper if plan.size == "upper" else workload.tokens
+    arrivals = Arrivals(size, order_keys("arrival", size, workload.arrival), budget, seed, replication)
+    engine = _choose_engine(engine, plan, workload, slots, laws)
+    serve = _serve if engine == "simpy" else _serve_compiled
+    schedule = serve(workload, plan, slots, laws, dispatch, arrivals, limits)
     stopped = not isnan(schedule.stopped_at)
     horizon = schedule.stopped_at if stopped else until
     books = account(
@@ -112,7 +121,7 @@ def simulate(
         summary=books.summary, schedule=schedule if kept else None, workload=workload, policy=plan.name,
         options=dict(options), alpha=alpha, groups=groups, dispatch=dispatch, cost=cost, until=until,
         seed=seed, replication=replication, abandon_after=abandon_after, guarded=plan.guarded, record=record,
-        _tables=kept,
+        engine=engine, _tables=kept,
     )  # fmt: skip
 
 
@@ -121,29 +130,60 @@ def _serve(
     plan: PolicyPlan,
     slots: list[int],
     laws: list[StepTime],
-    alpha: int | None,
     dispatch: str,
+    arrivals: Arrivals,
     limits: Limits,
-    seed: int,
-    replication: int,
 ) -> Schedule:
     """The schedule that the pool makes; the pool itself is gone when the account is drawn up."""
-    size = workload.upper if plan.size == "upper" else workload.tokens
-    by_arrival = order_keys("arrival", size, workload.arrival)
     schedule = Pool(
         plan.agents,
         name=plan.name,
         slots=slots,
         laws=laws,
-        ranking=Ranking(plan.order, size, workload.arrival),
+        ranking=Ranking(plan.order, arrivals.size, workload.arrival),
         dispatch=dispatch,
-        arrivals=Arrivals(size, by_arrival, alpha, seed, replication),
+        arrivals=arrivals,
         ledger=Ledger(workload.tokens, workload.arrival),
         limits=limits,
     ).run()
     if len(workload) > _MANY:
         gc.collect()  # agents and processes know each other, so the pool does not go by itself
     return schedule
+
+
+def _serve_compiled(
+    workload: Workload,
+    plan: PolicyPlan,
+    slots: list[int],
+    laws: list[StepTime],
+    dispatch: str,
+    arrivals: Arrivals,
+    limits: Limits,
+) -> Schedule:
+    from fairq import compiled  # it needs Numba, which takes a while to load
+
+    return compiled.run(
+        plan, workload, slots=slots, laws=laws, dispatch=dispatch, arrivals=arrivals, limits=limits
+    )
+
+
+def _choose_engine(
+    engine: object, plan: PolicyPlan, workload: Workload, slots: list[int], laws: list[StepTime]
+) -> str:
+    """The engine that runs: ``"simpy"`` or ``"compiled"``."""
+    if not isinstance(engine, str) or engine not in _ENGINES:
+        raise unknown_name("engine", engine, _ENGINES)
+    if engine == "simpy":
+        return engine
+    from fairq import compiled
+
+    reason = compiled.can_run(plan, workload, slots, laws)
+    if engine == "compiled":
+        if reason is not None:
+            raise InputError(f"engine is 'compiled', which cannot run this: {reason}")
+        return engine
+    worth_it = compiled.is_ready() or len(workload) > _MANY // 10
+    return "compiled" if reason is None and worth_it else "simpy"
 
 
 def _checked_cost(cost: Cost | None) -> Cost:

@@ -315,3 +315,20 @@ def test_a_kept_kernel_is_not_taken_for_that_of_changed_sources(tmp_path: Path) 
     assert [cell.cell_contents for cell in build._stamped(1).__closure__] == [
         1
     ]  # which Numba makes a part of its key
+
+
+def test_an_engine_is_chosen_by_name_and_a_refusal_says_why():
+    workload = fairq.Workload.from_arrays(tokens=[4, 4, 2, 2])
+    runs = [
+        fairq.simulate(workload, "isjl", alpha=2, batch_size=3, engine=engine)
+        for engine in ("simpy", "compiled", "auto")
+    ]
+    assert [run.engine for run in runs] == ["simpy", "compiled", "compiled"]
+    assert all(run.requests.equals(runs[0].requests) for run in runs)
+    assert fairq.simulate(workload, "window", window=1, batch_size=3, engine="auto").engine == "simpy"
+    with pytest.raises(
+        fairq.InputError, match="engine is 'compiled', which cannot run this: policy 'window'"
+    ):
+        fairq.simulate(workload, "window", window=1, batch_size=3, engine="compiled")
+    with pytest.raises(fairq.InputError, match="unknown engine 'fast'"):
+        fairq.simulate(workload, "fcfs", batch_size=3, engine="fast")
