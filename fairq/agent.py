@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import operator
+import traceback
 from collections.abc import Callable, Generator, Iterable
 from itertools import islice
 from math import inf
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 from fairq.decision import Decision, InsideView, Policy, View
@@ -48,7 +50,9 @@ class Agent:
 
     def heeds(self) -> bool:
         """Whether the policy may answer something when a request reaches the queue of its running worker."""
-        return self._heeds is None or self._heeds(self._view)
+        if self._heeds is None or self._inside:
+            return self._heeds is None or self._heeds(self._view)
+        return bool(self._own_code("heeds", self._heeds))
 
     def answers(self) -> bool:
         """Whether the policy may answer something at a completion."""
@@ -109,14 +113,20 @@ class Agent:
         )
 
     def _decide(self) -> Decision:
-        """The policy's answer; an error of its own says whose it is and when."""
-        try:
+        if self._inside:
             return self.policy.decide(self._view)
-        except Exception as error:
-            error.add_note(
-                f"in policy {self.name!r} on worker {self.worker.index} at time {self.worker.calendar.now!r}"
-            )
-            raise
+        decision: Decision = self._own_code("decide", self.policy.decide)  # or what not: `_checked` sees
+        return decision
+
+    def _own_code(self, name: str, method: Callable[[View], Any]) -> Any:
+        """What a stranger's method answers; what it raises is the policy's error, with its line."""
+        try:
+            return method(self._view)
+        except (Exception, SystemExit) as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}"
+            text = " ".join(f"{type(error).__name__}: {error}".split())
+            raise self._error("answer", f"{name} raised {text} ({place})") from error
 
     def set_alarms(self) -> None:
         """Ring the worker at its next completion, and the agent at the boundary of its next wake."""

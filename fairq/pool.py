@@ -286,9 +286,11 @@ class Pool:
             self._last_progress, self._idle_instants = progress, 0
             return
         self._idle_instants += 1
-        if self._idle_instants > _PATIENCE:
+        somebody_waits = self._released - self._lost > self._ledger.entered
+        most = _PATIENCE if somebody_waits else 100 * _PATIENCE  # it may look for work every so often
+        if self._idle_instants > most:
             agent = self._agents[min(self._due, default=0)]
-            detail = f"asked {_PATIENCE} times in a row while nothing ran, it admitted nobody"
+            detail = f"asked {most} times in a row while nothing ran, it admitted nobody"
             raise PolicyError(agent.name, agent.worker.index, self._calendar.now, "service", detail)
 
     def _check_rounds(self, rounds: int, worker: int) -> None:

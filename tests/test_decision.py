@@ -315,13 +315,44 @@ def test_the_unreleased_have_neither_size_nor_arrival():
     assert not hasattr(fairq.View, "ranking")
 
 
-def test_an_error_inside_a_policy_says_whose_it_is():
+@pytest.mark.parametrize(
+    "raised", [ValueError("boom\nagain"), KeyError("boom again"), SystemExit("boom again")]
+)
+def test_an_error_inside_a_policy_is_told_in_one_line_with_its_place(raised):
     def decide(view):
-        raise ValueError("boom")
+        raise raised
 
-    with pytest.raises(ValueError, match="boom") as caught:
+    with pytest.raises(fairq.PolicyError) as caught:
         run(decide)
-    assert caught.value.__notes__ == ["in policy 'Own' on worker 0 at time 0.0"]
+    told = str(caught.value)
+    assert told.startswith("policy 'Own' on worker 0 at time 0.0 broke the rule 'answer': decide raised ")
+    assert type(raised).__name__ in told
+    assert "test_decision.py, line " in told
+    assert "\n" not in told
+    assert caught.value.__cause__ is raised
+
+
+def test_an_error_of_heeds_is_told_too():
+    class Own:
+        def decide(self, view):
+            return fairq.Decision(admit=view.queue[: view.free])
+
+        def heeds(self):
+            return True
+
+    with pytest.raises(fairq.PolicyError, match="heeds raised TypeError"):
+        fairq.simulate(fairq.Workload.from_arrays(tokens=[9, 9]), Own, batch_size=2)
+
+
+def test_a_policy_may_look_for_work_while_nobody_waits():
+    """Between the arrivals at 0 and at 150 it is asked 147,000 times in vain, and is not called stalled."""
+
+    class Own:
+        def decide(self, view):
+            return fairq.Decision(admit=view.queue[: view.free], wake=view.now + 0.001)
+
+    workload = fairq.Workload.from_arrays(tokens=[3, 3], arrival=[0.0, 150.0])
+    assert fairq.simulate(workload, Own, batch_size=2).requests["finish"].tolist() == [3.0, 153.0]
 
 
 def test_the_promise_is_read_from_the_object():
