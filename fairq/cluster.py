@@ -9,11 +9,12 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
+from fairq.columns import MAX_TOKENS
 from fairq.decision import NOTHING, Decision, InsideView
 from fairq.oldest import first_arrived
 from fairq.ranking import Ranking, RankSet
 
-__all__ = ["ByClass", "ClusterAgent", "Fullest", "length_class"]
+__all__ = ["ByClass", "ClusterAgent", "Fullest", "length_class", "length_classes"]
 
 
 def length_class(size: int, alpha: int) -> int:
@@ -23,6 +24,17 @@ def length_class(size: int, alpha: int) -> int:
     (2, 3, 7)
     """
     return -(-size // alpha) if alpha else size
+
+
+def length_classes(size: NDArray[np.int64], alpha: int) -> NDArray[np.int64]:
+    """`length_class` of each size; any alpha beyond the largest makes one class.
+
+    >>> length_classes(np.array([6, 7]), 3).tolist(), length_classes(np.array([6, 7]), 10**30).tolist()
+    ([2, 3], [1, 1])
+    """
+    width = min(alpha, MAX_TOKENS)  # a whole number beyond 64 bits is none of numpy's
+    classes: NDArray[np.int64] = -(-size // width) if width else size
+    return classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +49,7 @@ class ByClass:
 
     def keys(self, size: NDArray[np.int64], arrival: NDArray[np.float64]) -> NDArray[np.int64]:
         """Request ids in this order."""
-        return np.lexsort((arrival, -(-size // self.alpha) if self.alpha else size))
+        return np.lexsort((arrival, length_classes(size, self.alpha)))
 
 
 class Fullest:

@@ -12,6 +12,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
+from fairq.cluster import length_classes
 from fairq.dispatcher import Arrivals, Dispatcher
 from fairq.errors import InputError, unknown_name
 from fairq.least_work import LeastWork
@@ -61,9 +62,7 @@ class LengthClass(Listed):
     def choices(self, arrivals: Arrivals, workers: int) -> NDArray[np.int64]:
         if arrivals.alpha is None:
             raise InputError("dispatch 'length-class' needs alpha, the width of a class in tokens")
-        size = arrivals.size
-        classes = -(-size // arrivals.alpha) if arrivals.alpha > 0 else size
-        return classes % workers
+        return length_classes(arrivals.size, arrivals.alpha) % workers
 
 
 class Counting(Dispatcher):
