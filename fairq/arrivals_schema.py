@@ -133,7 +133,8 @@ class BatchPoisson(Law):
     )
     rate: Positive = Field(description=f"{_RATE} Requests, not groups.")
     size: Annotated[
-        Annotated[int, Field(ge=1), POSITIVE, Tag("<number>")] | Annotated[Sizes, Tag("<law>")],
+        Annotated[int, Field(ge=1, le=arrivals.MAX_REQUESTS), POSITIVE, Tag("<number>")]
+        | Annotated[Sizes, Tag("<law>")],
         Discriminator(_number_or_law),
     ] = Field(description="How many arrive together, or { dist, ... }: a discrete distribution of that.")
 

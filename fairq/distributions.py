@@ -5,7 +5,8 @@ scipy.stats takes a while to load and is loaded when a distribution is first mad
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -75,22 +76,29 @@ class Distribution:
     @cached_property
     def mean(self) -> float:
         """Its mean, infinite or NaN where it has none."""
-        return float(self.frozen.mean())
+        return _quietly(self.frozen.mean)
 
     @cached_property
     def variance(self) -> float:
         """Its variance, infinite or NaN where it has none."""
-        return float(self.frozen.var())
+        return _quietly(self.frozen.var)
 
     @cached_property
     def third(self) -> float:
         """Its third central moment, the skewness times the variance to the power 3/2."""
-        return float(self.frozen.stats(moments="s")) * float(self.variance**1.5)
+        return _quietly(lambda: self.frozen.stats(moments="s")) * float(self.variance**1.5)
 
     def quantiles(self, uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
         """The inverse distribution function at each of `uniforms`, strictly inside (0, 1)."""
         with np.errstate(all="ignore"):  # what is not finite is the caller's to refuse
             return np.asarray(self.frozen.ppf(uniforms), dtype=np.float64)
+
+
+def _quietly(moment: Callable[[], Any]) -> float:
+    """A moment; scipy works out others beside it, and warns where one of those does not exist."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return float(moment())
 
 
 def _is_discrete(law: Any) -> bool:

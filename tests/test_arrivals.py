@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -238,6 +240,37 @@ def test_all_of_a_batch_arrive_together() -> None:
     assert set(np.unique(times)[:5]) <= set(other.times(stream(7, 0, "arrivals"), count=200))
 
 
+def test_large_batches_are_made_no_further_than_they_are_taken() -> None:
+    """The first hundred lie in the first batch, after an exponential gap of mean size / rate."""
+    law = BatchPoisson(rate=0.5, size=1_000_000)
+    tracemalloc.start()
+    times = law.times(stream(7, 0, "arrivals"), count=100)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    first = -math.log1p(-open_uniforms(stream(7, 0, "arrivals"), 1)[0]) * 1_000_000 / 0.5
+    assert times.tolist() == pytest.approx([first] * 100)
+    assert peak < 16 * 2**20
+
+
+def test_batches_cut_into_pieces_are_whole() -> None:
+    """Pieces of 262,144 end inside groups, and no request is lost or doubled."""
+    law = BatchPoisson(rate=1.0, size=400_000)
+    times = law.times(stream(7, 0, "arrivals"), count=1_300_000)
+    assert np.unique(times, return_counts=True)[1].tolist() == [400_000] * 3 + [100_000]
+    mixed = BatchPoisson(1.0, Distribution("randint", {"low": 100_000, "high": 300_001}))
+    uniforms = open_uniforms(stream(7, 0, "arrivals"), 8).reshape(-1, 2)[:, 1]
+    sizes = mixed._sizes(uniforms)
+    times = mixed.times(stream(7, 0, "arrivals"), count=int(sizes.sum()))
+    assert np.unique(times, return_counts=True)[1].tolist() == sizes.tolist()
+
+
+def test_a_gap_of_no_mean_is_refused_without_a_word_from_numpy() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match="its mean is 0"):
+            Renewal("randint", {"low": 0, "high": 1})
+
+
 def test_a_day_at_full_amplitude_is_inverted_where_its_rate_is_zero() -> None:
     day = Sinusoid(2.0, 1.0, 10.0)
     times = day.times(stream(3, 0, "arrivals"), count=100_000)
@@ -259,6 +292,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "negative": (lambda: Deterministic(-1), "rate is -1: it must be a finite number > 0"),
     "nan": (lambda: BatchPoisson(math.nan, 2), "rate is nan: it must be a finite number > 0"),
     "size": (lambda: BatchPoisson(1, 0), "size is 0: it must be a whole number >= 1"),
+    "huge size": (lambda: BatchPoisson(1, 10**12), "whole number >= 1 and <= 200000000"),
     "size of 0": (
         lambda: BatchPoisson(1, Distribution("poisson", {"mu": 3})),
         "size is poisson(mu=3): it must be a discrete distribution of values >= 1",

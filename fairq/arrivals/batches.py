@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairq.arrivals.process import chunk_sizes, exponentials, running_sums
+from fairq.arrivals.process import LARGEST_CHUNK, MAX_REQUESTS, chunk_sizes, exponentials, running_sums
 from fairq.arrivals.steady import Steady
 from fairq.distributions import Distribution
 from fairq.errors import InputError
@@ -30,7 +30,8 @@ class BatchPoisson(Steady):
 
     Parameters:
         rate: requests (not groups) per unit of time, > 0.
-        size: how many arrive together, a whole number >= 1, or a discrete `Distribution` of that.
+        size: how many arrive together, a whole number from 1 to 200,000,000, or a discrete `Distribution`
+            of that.
 
     Raises:
         InputError: a value that is not allowed, or sizes below 1 or without a mean.
@@ -47,7 +48,7 @@ class BatchPoisson(Steady):
         super().__post_init__()
         size = self.size
         if not isinstance(size, Distribution):
-            object.__setattr__(self, "size", whole_number("size", size, at_least=1))
+            object.__setattr__(self, "size", whole_number("size", size, at_least=1, at_most=MAX_REQUESTS))
         elif not size.is_discrete or size.support[0] < 1 or not math.isfinite(size.mean):
             raise InputError(
                 f"size is {size}: it must be a discrete distribution of values >= 1 with a mean "
@@ -77,9 +78,21 @@ class BatchPoisson(Steady):
             uniforms = open_uniforms(generator, 2 * size).reshape(-1, 2)  # gap and size of each group
             epochs = running_sums(base, exponentials(uniforms[:, 0]))
             base = float(epochs[-1])
-            yield np.repeat(epochs * mean, self._sizes(uniforms[:, 1]))
+            yield from _expanded(epochs * mean, self._sizes(uniforms[:, 1]))
 
     def _sizes(self, uniforms: Times) -> NDArray[np.int64]:
         if isinstance(self.size, Distribution):
-            return self.size.quantiles(uniforms).astype(np.int64)
+            most = MAX_REQUESTS + 1  # more than a draw may have, so no more need be told apart
+            return np.minimum(self.size.quantiles(uniforms), most).astype(np.int64)
         return np.full(len(uniforms), self.size)
+
+
+def _expanded(epochs: Times, sizes: NDArray[np.int64]) -> Iterator[Times]:
+    """Each of `epochs` as often as its group is large, in pieces: no more are made than are taken."""
+    ends = np.cumsum(sizes)
+    for begin in range(0, int(ends[-1]), LARGEST_CHUNK):
+        stop = min(begin + LARGEST_CHUNK, int(ends[-1]))
+        first = int(np.searchsorted(ends, begin, side="right"))
+        last = int(np.searchsorted(ends, stop, side="left")) + 1
+        upto = np.minimum(ends[first:last], stop)
+        yield np.repeat(epochs[first:last], np.diff(upto, prepend=begin))

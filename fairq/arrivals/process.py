@@ -18,12 +18,18 @@ if TYPE_CHECKING:
 
     Times = NDArray[np.float64]
 
-__all__ = ["MAX_REQUESTS", "ArrivalLaw", "chunk_sizes", "exponentials", "running_sums", "unit_points"]
+__all__ = [
+    "LARGEST_CHUNK", "MAX_REQUESTS", "ArrivalLaw", "chunk_sizes", "exponentials", "running_sums",
+    "unit_points",
+]  # fmt: skip
 
 MAX_REQUESTS = 200_000_000
 """The most requests that one draw may be expected to have."""
 
-_FIRST_CHUNK, _LARGEST_CHUNK = 1 << 7, 1 << 18
+LARGEST_CHUNK = 1 << 18
+"""The most numbers drawn, or requests made, at a time."""
+
+_FIRST_CHUNK = 1 << 7
 
 
 class ArrivalLaw(ABC):
@@ -129,7 +135,7 @@ def chunk_sizes() -> Iterator[int]:
     size = _FIRST_CHUNK
     while True:
         yield size
-        size = min(2 * size, _LARGEST_CHUNK)
+        size = min(2 * size, LARGEST_CHUNK)
 
 
 def exponentials(uniforms: Times) -> Times:
