@@ -18,16 +18,16 @@ from fairq.reshaping import billed_after
 from fairq.schedule import Schedule
 from fairq.sla import judge
 from fairq.stretches import Stretches
-from fairq.terms import Terms
+from fairq.terms import POOLED, Terms
 from fairq.workload import Workload
 
-__all__ = ["POOLED", "Classes", "class_table", "find_classes", "per_million", "request_costs", "revenue"]
+__all__ = [
+    "POOLED", "Classes", "class_table", "find_classes", "per_million", "pooled_name", "request_costs",
+    "revenue",
+]  # fmt: skip
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-POOLED = "all"
-"""The last row of a table by class: all requests together."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -65,6 +65,18 @@ def find_classes(workload: Workload) -> Classes:
     labels = [*terms, *(label for label in found if label not in terms)]
     place = {label: k for k, label in enumerate(labels)}
     return Classes(labels, np.array([place[label] for label in found], dtype=np.int64)[codes], terms)
+
+
+def pooled_name(labels: Sequence[str]) -> str:
+    """What the row of all requests together is called: ``"all"``, in brackets where that is a label.
+
+    >>> pooled_name(["chat"]), pooled_name(["all"]), pooled_name(["(all)", "all"])
+    ('all', '(all)', '((all))')
+    """
+    name = POOLED
+    while name in labels:
+        name = f"({name})"
+    return name
 
 
 def revenue(workload: Workload, price: float, earned: Ints) -> float:
@@ -141,7 +153,7 @@ def class_table(
     table = pd.concat(
         [pd.DataFrame(rows), statistics_by_group(latency_columns(requests, workload), positions)], axis=1
     )
-    return table.set_axis(pd.Index([*classes.labels, POOLED], name="label"), axis=0)
+    return table.set_axis(pd.Index([*classes.labels, pooled_name(classes.labels)], name="label"), axis=0)
 
 
 def per_million(money: Mapping[str, float], billed: int) -> dict[str, float]:

@@ -13,10 +13,13 @@ from fairq.validation import finite_number
 if TYPE_CHECKING:
     from fairq.workload import Workload
 
-__all__ = ["SLA_METRICS", "Terms", "with_terms"]
+__all__ = ["POOLED", "SLA_METRICS", "Terms", "with_terms"]
 
 SLA_METRICS = ("latency", "wait", "ttft", "tpot", "normalised_latency")
 """What an SLA may limit, each for the single request."""
+
+POOLED = "all"
+"""The row of all requests in a table by class: no class with terms, or of a scenario, is called so."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def with_terms(workload: Workload, terms: Mapping[str, Terms]) -> Workload:
     """The same requests, with terms for those of some labels.
 
     Raises:
-        InputError: a label that no request has, or what are no `Terms`.
+        InputError: a label that no request has, ``"all"``, or what are no `Terms`.
 
     >>> import fairq
     >>> w = fairq.Workload.from_arrays([5, 9], label=["chat", "code"])
@@ -75,6 +78,10 @@ def with_terms(workload: Workload, terms: Mapping[str, Terms]) -> Workload:
     for label, value in terms.items():
         if label not in labels:
             raise unknown_name("label", label, labels)
+        if label == POOLED:
+            raise InputError(
+                f"terms.{label}: {POOLED!r} is the row of all requests together: use another label"
+            )
         if not isinstance(value, Terms):
             raise InputError(f"terms.{label} is {value!r}: it must be fairq.Terms")
     return replace(workload, terms=dict(terms))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from fairq.arrivals import MAX_REQUESTS
 from fairq.arrivals_schema import Arrivals, Backlog, Law
@@ -15,7 +16,7 @@ from fairq.fields import POSITIVE, Amount, Count, Part, Positive, as_tuple, insi
 from fairq.lengths_schema import Tokens
 from fairq.predictions_schema import Predictions
 from fairq.sources_schema import Trace
-from fairq.terms import Terms
+from fairq.terms import POOLED, Terms
 
 __all__ = ["Acceptance", "Class", "Requests"]
 
@@ -52,6 +53,9 @@ class Class(Part):
     @field_validator("sla")
     @classmethod
     def _known_metrics(cls, sla: dict[str, float] | None) -> dict[str, float] | None:
+        if sla == {}:  # as Terms says it, but for the name, which the field has
+            allowed = "a table of at least one limit, as { latency = 9.0 }"
+            raise PydanticCustomError("fairq_allowed", "{allowed}", {"allowed": allowed})
         inside(Terms, None, sla)
         return sla
 
@@ -149,6 +153,10 @@ def check_classes(demand: Requests) -> None:
     labels = [one.label for one in demand.classes or ()]
     for index, one in enumerate(demand.classes or ()):
         field = f"classes.{index}"
+        if one.label == POOLED:
+            raise InputError(
+                f"{field}.label is {one.label!r}: it must be another (that is the row of all requests)"
+            )
         if one.label in labels[:index]:
             raise InputError(f"{field}.label is {one.label!r}: it must be another than every label before it")
         if demand.arrivals is None:

@@ -319,3 +319,13 @@ def test_an_overloaded_run_is_unstable_and_a_backlog_is_not():
         workload = fairq.Workload.from_arrays([1] * 400, arrival=gap * np.arange(400))
         summary = fairq.simulate(workload, "fcfs", batch_size=1).summary
         assert summary["unstable"] is unstable
+
+
+def test_a_class_called_all_is_not_the_row_of_all_requests():
+    """One by one: the request of class `all` ends at 3, the other at 5."""
+    workload = fairq.Workload.from_arrays([3, 2], label=["all", "x"])
+    table = fairq.simulate(workload, "fcfs", batch_size=1).classes
+    assert table.index.tolist() == ["all", "x", "(all)"]
+    assert table["latency_mean"].tolist() == [3.0, 5.0, 4.0]
+    with pytest.raises(fairq.InputError, match="'all' is the row of all requests together"):
+        workload.with_terms({"all": fairq.Terms(price=1.0)})
