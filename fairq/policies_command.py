@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Callable
 from dataclasses import asdict
+from time import monotonic
 from typing import Any
 
 from fairq.errors import InputError
@@ -67,6 +70,19 @@ def _offered(name: str) -> PolicyInfo:
         return PolicyInfo(name, str(error), "own", needs_alpha=False, guarded=False, options=())
 
 
+def _told(runs: int) -> Callable[[int], None]:
+    """Writes on stderr how far the suite is, a few times a second."""
+    last = -1.0
+
+    def tell(done: int) -> None:
+        nonlocal last
+        if monotonic() - last > 0.2:
+            last = monotonic()
+            print(end=f"\r{done} of {runs} runs", file=sys.stderr, flush=True)
+
+    return tell
+
+
 def _check(arguments: argparse.Namespace) -> int:
     from fairq.conformance import check_conformance
 
@@ -78,6 +94,13 @@ def _check(arguments: argparse.Namespace) -> int:
     )
     options: dict[str, Any] = {}
     override(options, arguments.set)
-    verdict = check_conformance(arguments.check, options, runs=runs)
+    shows = sys.stderr.isatty()
+    try:
+        verdict = check_conformance(
+            arguments.check, options, runs=runs, on_run=_told(runs) if shows else None
+        )
+    finally:
+        if shows:
+            print(end="\r\x1b[K", file=sys.stderr, flush=True)
     print(json.dumps(verdict.to_dict(), indent=2) if arguments.json else verdict)
     return 0 if verdict.passed else 1

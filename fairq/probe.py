@@ -64,14 +64,15 @@ class Probe:
         )
         return simulate(workload, policy, record="segments", **self.settings() | dict(options))
 
-    def call(self, policy: str) -> str:
-        """The Python that runs it."""
+    def call(self, policy: str, options: Mapping[str, Any] | None = None) -> str:
+        """The Python that runs it, the policy having these `options`."""
         upper = f", upper={[size + self.slack for size in self.tokens]}" if self.slack else ""
         arrival = f", arrival={list(self.arrival)}" if any(self.arrival) else ""
         workload = f"fairq.Workload.from_arrays(tokens={list(self.tokens)}{arrival}{upper})"
         clock = f"fairq.{_SLOW!r}"
         settings = [
-            f"{name}={clock if name == 'clock' else repr(value)}" for name, value in self.settings().items()
+            f"{name}={clock if name == 'clock' else repr(value)}"
+            for name, value in (self.settings() | dict(options or {})).items()
         ]
         return f"fairq.simulate({workload}, {policy!r}, {', '.join(settings)})"
 

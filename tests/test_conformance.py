@@ -317,3 +317,60 @@ def test_options_of_a_class():
 
     assert own_options(Any) == ("limit", "*")
     assert own_options(Any(1)) == ()
+
+
+class Dreamer:
+    """Serves nobody, and asks to be woken for ever."""
+
+    def decide(self, view):
+        return fairq.Decision(wake=view.now + 1)
+
+
+def test_slow_runs_of_a_broken_policy_end_the_suite(monkeypatch):
+    """With no time left after the first failure, one run is made, and its search begins none."""
+    monkeypatch.setattr("fairq.pool._PATIENCE", 50)
+    monkeypatch.setattr("fairq.conformance._AFTER", -1.0)
+    monkeypatch.setattr("fairq.conformance._SEARCH", -1.0)
+    asked = []
+    verdict = check_conformance(Dreamer, runs=100, on_run=asked.append)
+    assert [failure.rule for failure in verdict.failures] == ["service"]
+    assert asked == [0] * len(asked)
+    assert (verdict.runs, verdict.stopped, len(asked)) == (1, True, 1)
+    assert "1 runs (stopped early: they are slow), 1 of" in str(verdict)
+
+
+def test_the_suite_tells_how_far_it_is():
+    asked = []
+    verdict = check_conformance("fcfs", runs=5, on_run=asked.append)
+    assert asked == [0, 1, 2, 3, 4]
+    assert not verdict.stopped
+
+
+class Whole(Liar):
+    """Another liar, with an option."""
+
+    def __init__(self, limit=3):
+        self.limit = limit
+
+
+@pytest.mark.parametrize(
+    ("policy", "rule", "options"), [(Whole, "fairness", {"limit": 4}), (Gambler, "determinism", {})]
+)
+def test_the_smallest_run_as_printed_breaks_the_rule(policy, rule, options):
+    verdict = check_conformance(policy, options, runs=40)
+    failure = {failure.rule: failure for failure in verdict.failures}[rule]
+    text = failure.call("Policy", options).replace("'Policy'", "Policy")
+    assert text in str(verdict).replace(f"'{policy.__name__}'", "Policy")
+    run = lambda: eval(text, {"fairq": fairq, "Policy": policy})  # noqa: E731, S307 -- our own text
+    if rule == "fairness":
+        with pytest.raises(fairq.CheckError, match="fairness"):
+            run()
+    else:
+        pairs = [run() for _ in range(60)]  # each pair differs with probability 1/2 or more
+        assert any(not one.equals(other) for one, other in pairs)
+
+
+@pytest.mark.parametrize("option", ["alpha", "workers", "until"])
+def test_what_the_suite_chooses_itself_is_no_option(option, capsys):
+    assert main(["policies", "--check", "isjl", "--set", f"{option}=3", "--runs", "2"]) == 2
+    assert f"{option} is 3: the suite chooses it itself, so leave it out" in capsys.readouterr().err
