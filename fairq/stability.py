@@ -94,7 +94,8 @@ def stable_rate(
         on_probe: called with each `Probe` as soon as it is known.
 
     Raises:
-        InputError: a value that is not as above.
+        InputError: a value that is not as above; `until`, `replication`, `record`, `queue_limit` or
+            `abandon_after` among the options; a policy that starts no request of a run.
 
     **The search** halves the interval between a rate known to be stable and one known not to be, at first
     between 0 and the rate of offered load 1 (`fairq.load.offered_load`), at which no policy is stable.  At

@@ -17,13 +17,20 @@ from fairq.load import checked_sample
 from fairq.simulate import simulate
 from fairq.streams import open_uniforms, stream
 from fairq.trend import growth_by_blocks, queue_grows, t_quantile
-from fairq.validation import whole_number
+from fairq.validation import shown, whole_number
 from fairq.workload import Workload
 
 __all__ = ["Growth", "Trial", "Waits", "growth_of"]
 
 _BLOCKS = 10
 _CONFIDENCE = 0.99
+_REFUSED = {
+    "until": "a run ends with its last arrival",
+    "replication": "it counts the runs at a rate",
+    "record": "it is the table of requests that is looked at",
+    "queue_limit": "who is rejected is not served, and would count as piled up",
+    "abandon_after": "who leaves is not served, and would count as piled up",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +74,8 @@ class Trial:
         settings: further keywords of `fairq.simulate`; `seed` among them is the root of the streams.
 
     Raises:
-        InputError: too few requests, a backlog, or lengths that are none.
+        InputError: too few requests, a backlog, lengths that are none, or `until`, `replication`, `record`,
+            `queue_limit` or `abandon_after` among the settings.
 
     >>> waits = Trial("fcfs", [20], 1000, settings={"batch_size": 1}).run(rate=0.04)
     >>> waits.grows
@@ -82,6 +90,9 @@ class Trial:
 
     def __post_init__(self) -> None:
         whole_number("requests", self.requests, at_least=1000)
+        for name, reason in _REFUSED.items():
+            if self.settings.get(name) is not None:
+                raise InputError(f"{name} is {shown(self.settings[name])}: leave it out, for {reason}")
         if not isinstance(self.arrivals, ArrivalLaw) or isinstance(self.arrivals, Backlog):
             raise InputError(f"arrivals is {self.arrivals!r}: it must be a law of arrival that has a rate")
         if not isinstance(self.tokens, LengthLaw):
@@ -100,11 +111,20 @@ class Trial:
         return Workload.from_arrays(size, times)
 
     def run(self, rate: float, replication: int = 0) -> Waits:
-        """Serve them until the last arrival."""
+        """Serve them until the last arrival.
+
+        Raises:
+            InputError: nobody was served until then.
+        """
         workload = self.workload(rate, replication)
         end = float(workload.arrival[-1])
         result = simulate(workload, self.policy, until=end, replication=replication, **self.settings)
         start = result.requests["start"].to_numpy(dtype=np.float64)
+        if np.isnan(start).all():
+            raise InputError(
+                f"policy is {result.policy!r}: at rate {rate:g} it started none of {self.requests} requests "
+                "before the last arrived, so whether it keeps up cannot be seen"
+            )
         return Waits(workload.arrival, np.where(np.isnan(start), math.inf, start), workload.tokens)
 
 

@@ -216,6 +216,11 @@ def test_the_interval_of_growth_covers_that_of_fluid() -> None:
     assert inside >= 27  # of 30 at 99 %: fewer has probability 2e-4
 
 
+class Never:
+    def decide(self, view: fairq.View) -> fairq.Decision:
+        return fairq.Decision()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -227,6 +232,12 @@ def test_the_interval_of_growth_covers_that_of_fluid() -> None:
         ({"batch_size": 0}, "batch_size is 0"),
         ({"policy": "fcsf"}, "unknown policy 'fcsf'"),
         ({"policy": "isjl"}, "alpha"),
+        ({"until": 5.0}, "until is 5.0: leave it out, for a run ends with its last arrival"),
+        ({"replication": 1}, "replication is 1: leave it out"),
+        ({"record": "summary"}, "record is 'summary': leave it out"),
+        ({"queue_limit": 3}, "queue_limit is 3: leave it out, for who is rejected is not served"),
+        ({"abandon_after": 3}, "abandon_after is 3: leave it out, for who leaves is not served"),
+        ({"policy": Never, "requests": 1000}, "policy is 'Never': at rate 0.2 it started none of 1000"),
     ],
 )
 def test_bad_search(changes: dict, message: str) -> None:
