@@ -64,6 +64,8 @@ def resolve_groups(workers: Any, batch_size: Any, law: StepTime) -> tuple[Worker
                 raise InputError(f"workers[{place}] is {group!r}: it must be a fairq.WorkerGroup")
         if not groups:
             raise InputError("workers is empty: a pool needs at least one worker")
+    elif isinstance(workers, WorkerGroup):
+        raise InputError(f"workers is {workers!r}: groups must stand in a list, as [fairq.WorkerGroup(2)]")
     else:
         count = whole_number("workers", workers, at_least=1, at_most=MAX_WORKERS)
         groups = (WorkerGroup(count),)

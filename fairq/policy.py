@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from math import floor
 from typing import Any, cast
 
+import numpy as np
+
 from fairq.cluster import ClusterAgent
 from fairq.decision import InsideAgent, Policy
 from fairq.errors import InputError, unknown_name
@@ -17,7 +19,7 @@ from fairq.matched import MatchedAgent
 from fairq.options import check_option
 from fairq.ranking import Order
 from fairq.rules import RULES, RuleAgent
-from fairq.validation import finite_number
+from fairq.validation import finite_number, shown
 from fairq.window import WindowAgent
 
 __all__ = ["POLICIES", "PolicyInfo", "PolicyPlan", "check_policy", "plan_policy", "policy_info"]
@@ -156,6 +158,11 @@ def check_policy(
     for option, value in options.items():
         if option not in info.options and "*" not in info.options:
             known = ["alpha", *info.options, *beside]
+            if option == "patience" and "abandon_after" in known:
+                raise InputError(
+                    f"unknown option 'patience' of policy {name!r}: did you mean 'abandon_after', "
+                    "the longest that a request waits before it leaves?"
+                )
             raise unknown_name("option", option, known, of=f"policy {name!r}")
         if name in POLICIES:
             check_option(option, value)
@@ -196,9 +203,19 @@ def policy_info(name: str, options: Mapping[str, Any] | None = None) -> PolicyIn
 
 def _own_info(name: str, policy: Any) -> PolicyInfo:
     text = (getattr(policy, "__doc__", None) or "").strip().splitlines()
-    guarded = bool(getattr(policy, "guarded", False))
+    guarded = _promise(name, policy)
     options = (*own_options(policy), "size")
     return PolicyInfo(name, text[0] if text else "", "own", False, guarded, options)
+
+
+def _promise(name: str, policy: Any) -> bool:
+    """Whether an own policy says that it keeps constraint (1)."""
+    guarded = getattr(policy, "guarded", False)
+    if isinstance(policy, type) and isinstance(guarded, property):
+        return False  # the object made of the class will say
+    if not isinstance(guarded, (bool, np.bool_)):
+        raise InputError(f"guarded of policy {name!r} is {shown(guarded)}: it must be True or False")
+    return bool(guarded)
 
 
 def plan_policy(policy: Any, alpha: float | None, options: Mapping[str, Any], workers: int) -> PolicyPlan:
@@ -259,4 +276,4 @@ def _own_policy(policy: Any, options: Mapping[str, Any], workers: int) -> Policy
             raise InputError(f"policy {name!r} cannot be made with the options {options}: {error}") from error
 
     agents = tuple(make() for _ in range(workers))
-    return PolicyPlan(name, size, "arrival", bool(getattr(agents[0], "guarded", False)), agents)
+    return PolicyPlan(name, size, "arrival", _promise(name, agents[0]), agents)

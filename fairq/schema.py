@@ -233,6 +233,7 @@ def _check_option(key: str, value: Any) -> None:
     if not entries:
         raise InputError(f"{key} is []: it must be {allowed}, of at least one")
     for entry in entries:
-        plain = isinstance(entry, Option)
-        if not plain or (isinstance(entry, float) and not math.isfinite(entry)):
-            raise InputError(f"{key} is {entry!r}: it must be {allowed}, and finite")
+        if isinstance(entry, float) and not math.isfinite(entry):
+            raise InputError(f"{key} is {entry!r}: a number must be finite")
+        if not isinstance(entry, Option):
+            raise InputError(f"{key} is {entry!r}: it must be {allowed}")

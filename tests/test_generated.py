@@ -178,6 +178,7 @@ REFUSED_ARRIVALS = {
     "kind = 'renewal', dist = 'gama', a = 1": "did you mean 'gamma'?",
     "kind = 'renewal', dist = 'norm', loc = 9": "its values can be negative",
     "kind = 'batch-poisson', rate = 1, size = 0": "workload.arrivals.size is 0: it must",
+    "kind = 'batch-poisson', rate = 1, size = 1_000_000_000": "size is 1000000000: it must be <= 200000000",
     "kind = 'batch-poisson', rate = 1, size = { dist = 'geom', p = 2 }": "does not allow",
     "kind = 'batch-poisson', rate = 1, size = { dist = 'poisson', mu = 2 }": "values >= 1",
     "kind = 'batch-poisson', rate = 1, size = { p = 2 }": "arrivals.size.dist is missing",
@@ -192,6 +193,7 @@ REFUSED = {
     "workload.arrivals.rate=nan": "workload.arrivals.rate is nan: it must be a finite number > 0",
     "workload.arrivals.rate=inf": "workload.arrivals.rate is inf: it must be a finite number > 0",
     "workload.arrivals.rate='x'": "workload.arrivals.rate is 'x': it must be a finite number > 0",
+    "policies.0={ name = 'window', window = nan }": "policies.0.window is nan: a number must be finite",
     "workload.arrivals.rat=1": "unknown field 'workload.arrivals.rat': did you mean 'rate'?",
     "workload.tokens={ prompt = { dist = 'expon' }, output = { dist = 'expon' }, correlation = 1.2 }": (
         "workload.tokens.correlation is 1.2: it must be a number from -1 to 1"

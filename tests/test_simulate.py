@@ -35,6 +35,8 @@ def refused(match, *, workload=WORKLOAD, policy="isjl", **settings):
         ({"batch_size": 2.5}, "batch_size is 2.5"),
         ({"workers": 0}, "workers is 0"),
         ({"workers": "two"}, "workers is 'two'"),
+        ({"workers": fairq.WorkerGroup(2)}, r"groups must stand in a list, as \[fairq.WorkerGroup\(2\)\]"),
+        ({"policy": "fcfs", "patience": 3}, "'patience' of policy 'fcfs': did you mean 'abandon_after'"),
         (
             {"pack_ordr": "ascending"},
             "unknown option 'pack_ordr' of policy 'isjl': did you mean 'pack_order'",
@@ -200,3 +202,35 @@ def test_a_result_shows_itself_in_a_line():
         repr(result)
         == "Result('isjl', alpha=3, workers=1, batch_size=2: 3 of 3 requests completed, makespan 12)"
     )
+
+
+@pytest.mark.parametrize("policy", ["cluster", "fcfs", "isjl", "ljf-fair"])
+def test_an_alpha_beyond_64_bits_is_one_beyond_every_size(policy):
+    """One length class for all: every request goes to worker 1 mod 2."""
+    settings = {"workers": 2, "batch_size": 2, "dispatch": "length-class"}
+    huge = fairq.simulate(WORKLOAD, policy, alpha=1e19, **settings)
+    huge.check()
+    assert huge.requests["worker"].tolist() == [1, 1, 1]
+    assert huge.requests.equals(fairq.simulate(WORKLOAD, policy, alpha=1000, **settings).requests)
+
+
+@pytest.mark.parametrize(("said", "counts"), [(True, True), (np.True_, True), (False, False)])
+def test_a_promise_is_true_or_false(said, counts):
+    class Own:
+        guarded = said
+
+        def decide(self, view):
+            return fairq.Decision(admit=view.queue[: view.free])
+
+    assert fairq.simulate(WORKLOAD, Own, batch_size=2).guarded is counts
+
+
+@pytest.mark.parametrize("said", ["no", 1, None])
+def test_another_promise_is_refused(said):
+    class Own:
+        guarded = said
+
+        def decide(self, view):
+            return fairq.Decision(admit=view.queue[: view.free])
+
+    refused(f"guarded of policy 'Own' is {said!r}: it must be True or False", policy=Own)
