@@ -63,6 +63,8 @@ def study_pictures(study: Study) -> list[Picture]:
     """Every figure of a study's report: cost decomposition, frontier, latency quantiles."""
     bars = " Bars: 95 % intervals over replications." if study.scenario.replications > 1 else ""
     policies = ", ".join(study.labels.values())
+    marked = ", ".join(study.labels[cell] for cell in study.overloads)
+    bars += f" Unstable (*), no steady state: {marked}." if marked else ""
     return [
         Picture(
             "cost",
@@ -112,7 +114,9 @@ def _row_axes(study: Study) -> tuple[Figure, Axes]:
     """A plot with a row per cell, the first on top."""
     rows = len(study.labels)
     figure, axes = new_axes(8, 1.6 + 0.32 * rows)
-    axes.set_yticks(range(rows), list(study.labels.values()))
+    axes.set_yticks(
+        range(rows), [f"{label}*" if study.mark(cell) else label for cell, label in study.labels.items()]
+    )
     axes.set_ylim(rows - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     return figure, axes

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from fairq.overload import overload_sentences
 from fairq.provenance import origin
 from fairq.statistics import Interval, paired_difference
-from fairq.wording import metric, number_text, range_text, time_unit
+from fairq.wording import estimate_text, metric, number_text, time_unit
 
 if TYPE_CHECKING:
     from fairq.study import Study
@@ -23,10 +24,11 @@ def setting(study: Study) -> str:
     """
     scenario, unit = study.scenario, time_unit(study.scenario.clock)
     workers, runs = scenario.pool.count, scenario.replications
-    arrived = study.runs.groupby("replication")["arrived"].first()
+    arrived = study.runs.groupby("replication")["arrived"].max()
+    stopped = any(over.stopped_at for over in study.overloads.values())
     clock = "a step is the unit of time" if unit == "steps" else "time in seconds"
     return (
-        f"{number_text(float(arrived.mean()))} requests{origin(scenario)}"
+        f"{'Up to ' if stopped else ''}{number_text(float(arrived.mean()))} requests{origin(scenario)}"
         f"{' on average' if arrived.nunique() > 1 else ''} "
         f"on {_count(workers, 'worker')} with batches of at most {scenario.pool.slots}, "
         f"{_count(runs, 'replication')} (seed {scenario.seed}), {clock}."
@@ -36,11 +38,12 @@ def setting(study: Study) -> str:
 def findings(study: Study) -> list[str]:
     """The sentences, most general first; extremes are named with the runner-up they beat.
 
+    Policies with unstable replications come before all, with their backlogs, and are not ranked.
     Two policies are compared within replications, on the same workloads; where the interval
     of their difference contains 0 the sentence says that the runs do not tell them apart.
     """
     ranked = [("throughput", True), ("profit", True), ("latency_mean", False), ("latency_p99", False)]
-    sentences = [_ranking(study, name, largest) for name, largest in ranked]
+    sentences = overload_sentences(study) + [_ranking(study, name, largest) for name, largest in ranked]
     sentences += [_externality(study), _fairness(study), _completion(study)]
     return [sentence for sentence in sentences if sentence]
 
@@ -49,15 +52,12 @@ def _count(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def _estimate(interval: Interval, unit: str) -> str:
-    """``41.23 tokens/step (95 %: 40.9 to 41.6)``."""
-    text, ends = f"{number_text(interval.mean, interval.half_width)} {unit}", range_text(interval)
-    return f"{text} (95 %: {ends})" if ends else text
-
-
 def _by_mean(study: Study, name: str) -> list[tuple[int, Interval]]:
-    """Cells with a value of `name`, smallest mean first; equal ones in the scenario's order."""
-    values = [(cell, study.intervals[cell, name]) for cell in study.labels]
+    """Cells with a value of `name`, smallest mean first; equal ones in the scenario's order.
+
+    A policy that did not keep up is not among them: its means are those of a run of this length alone.
+    """
+    values = [(cell, study.intervals[cell, name]) for cell in study.labels if cell not in study.overloads]
     return sorted((pair for pair in values if not math.isnan(pair[1].mean)), key=lambda pair: pair[1].mean)
 
 
@@ -73,14 +73,18 @@ def _ranking(study: Study, name: str, largest: bool) -> str:
     (best, value), (worst, least) = order[0], order[-1]
     labels = study.labels
     if len(order) == 1 or value.mean == least.mean:
-        who = labels[best] if len(order) == 1 else "every policy"
-        return f"{title} is {_estimate(value, described.unit)} under {who}."
+        who = labels[best] if len(order) == 1 else _everyone(study)
+        return f"{title} is {estimate_text(value, described.unit)} under {who}."
     adjective = "highest" if largest else "lowest"
-    sentence = f"{title} is {adjective} under {labels[best]}, {_estimate(value, described.unit)}"
+    sentence = f"{title} is {adjective} under {labels[best]}, {estimate_text(value, described.unit)}"
     if len(order) > 2:
         sentence += f", {_margin(study, name, best, order[1][0], 'above' if largest else 'below')}"
     other = "lowest" if largest else "highest"
-    return f"{sentence}; it is {other} under {labels[worst]}, {_estimate(least, described.unit)}."
+    return f"{sentence}; it is {other} under {labels[worst]}, {estimate_text(least, described.unit)}."
+
+
+def _everyone(study: Study) -> str:
+    return "every policy that kept up" if study.overloads else "every policy"
 
 
 def _spoken(title: str) -> str:
@@ -101,7 +105,7 @@ def _margin(study: Study, name: str, best: int, other: int, side: str) -> str:
         return f"which these runs do not tell apart from {label}, the next"
     if difference.mean < 0:
         difference = Interval(-difference.mean, -difference.high, -difference.low, difference.n)
-    return f"{_estimate(difference, unit)} {side} {label}, the next"
+    return f"{estimate_text(difference, unit)} {side} {label}, the next"
 
 
 def _externality(study: Study) -> str:
@@ -111,19 +115,20 @@ def _externality(study: Study) -> str:
         return ""
     (least, low), (most, high) = order[0], order[-1]
     if low.mean == high.mean:
-        return f"The batching externality costs {_estimate(low, 'money')} under every policy."
+        return f"The batching externality costs {estimate_text(low, 'money')} under {_everyone(study)}."
     return (
         "The batching externality τE, what requests pay for longer ones beside them, costs "
-        f"{_estimate(low, 'money')} under {study.labels[least]} and {_estimate(high, 'money')} under "
+        f"{estimate_text(low, 'money')} under {study.labels[least]} and {estimate_text(high, 'money')} under "
         f"{study.labels[most]}."
     )
 
 
 def _fairness(study: Study) -> str:
     """Which policies ran steps beyond the alpha they were given."""
-    order = [(cell, value) for cell, value in _by_mean(study, "violations") if value.mean > 0]
+    counted = [(cell, study.intervals[cell, "violations"]) for cell in study.labels]
+    counted = [pair for pair in counted if not math.isnan(pair[1].mean)]
+    order = sorted((pair for pair in counted if pair[1].mean > 0), key=lambda pair: pair[1].mean)
     if not order:
-        counted = _by_mean(study, "violations")
         return "No step of a policy with an alpha had an extent beyond it." if counted else ""
     over = ", ".join(f"{study.labels[cell]} ({number_text(value.mean)} steps)" for cell, value in order)
     return f"Steps with an extent beyond alpha, on average per replication: {over}."
@@ -131,14 +136,17 @@ def _fairness(study: Study) -> str:
 
 def _completion(study: Study) -> str:
     """Whether everything that arrived was served, and what it means for the quantiles if not."""
-    totals = study.runs[["arrived", "completed", "running_end", "queued_end"]].sum()
+    parts = ["running_end", "queued_end", "rejected", "abandoned"]
+    totals = study.runs[["arrived", "completed", *parts]].sum()
     arrived, completed = int(totals["arrived"]), int(totals["completed"])
     if not arrived:
         return "No request arrived in any run."
     if arrived == completed:
         return "Every request that arrived was completed, in every run."
+    running, queued, *gone = (int(totals[name]) for name in parts)
+    left = f" {gone[0]:,} were rejected and {gone[1]:,} gave up;" if any(gone) else ""
     return (
-        f"Over all runs {completed:,} of {arrived:,} requests were completed, {int(totals['running_end']):,} "
-        f"were in service and {int(totals['queued_end']):,} queued at the end; latency and TPOT are those of "
+        f"Over all runs {completed:,} of {arrived:,} requests were completed, {running:,} "
+        f"were in service and {queued:,} queued at the end;{left} latency and TPOT are those of "
         "the completed, and so too short."
     )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 
+from fairq.class_report import class_estimates, class_labels
 from fairq.findings import findings, setting
+from fairq.overload import overload_sentences
 from fairq.provenance import spread
 from fairq.reshaping import prompt_model
+from fairq.sections import CLASS_SECTIONS, SECTIONS, Section
 from fairq.statistics import Interval, intervals, summarise
 from fairq.wording import interval_text, metric, number_text, range_text, time_unit
 
@@ -21,52 +23,11 @@ if TYPE_CHECKING:
     from fairq.figures import Picture
     from fairq.study import Study
 
-    Estimates = dict[tuple[int, str], Interval]  # by cell and metric
+    Estimates = Mapping[tuple[Any, str], Interval]  # by row and metric
 
-__all__ = ["Section", "aligned", "environment", "image_entry", "report_page", "text_table", "write_report"]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A table of the report: its title, a note on how to read it, and the metrics that are its columns."""
-
-    title: str
-    note: str
-    metrics: tuple[str, ...]
+__all__ = ["aligned", "environment", "image_entry", "report_page", "text_table", "write_report"]
 
 
-def _quantiles(name: str) -> tuple[str, ...]:
-    return tuple(f"{name}_{part}" for part in ("mean", "p50", "p90", "p95", "p99"))
-
-
-SECTIONS = (
-    Section(
-        "Service",
-        "Makespan is the last completion less the first arrival; throughput is tokens processed per unit of "
-        "it. Mean latency is the mean completion time where all requests are there from the beginning.",
-        ("throughput", "makespan", "latency_mean", "utilisation", "completed_share"),
-    ),
-    Section(
-        "Money",
-        "Cost = τQ + cT + τE: what the tokens cost alone, what the steps cost, and what requests pay for "
-        "longer ones in their batch. Profit is revenue less cost and workers.",
-        ("cost_intrinsic", "cost_time", "cost_externality", "cost", "cost_workers", "revenue", "profit"),
-    ),
-    Section(
-        "Fairness",
-        "The extent of a step is the largest progress in the batch less the smallest; "
-        "the mean is over busy steps.",
-        ("mean_extent", "max_extent", "violations"),
-    ),
-    Section("Wait", "From arrival to the first step.", _quantiles("wait")),
-    Section("TTFT", "Time to first token: from arrival to the first output token.", _quantiles("ttft")),
-    Section(
-        "TPOT",
-        "Time per output token after the first; one-token outputs have none and are left out.",
-        _quantiles("tpot"),
-    ),
-    Section("Latency", "From arrival to completion, of the requests completed.", _quantiles("latency")),
-)
 LIMITS = ("Prefix reuse is not modelled: every request processes all its tokens.",)
 _TERMINAL = (
     ("throughput", "makespan", "latency_mean", "latency_p99", "completed_share"),
@@ -93,7 +54,6 @@ def write_report(study: Study, directory: Path) -> None:
 
 def report_page(study: Study, pictures: Sequence[tuple[Picture, bytes]]) -> str:
     """The report as HTML with the images inside: no link leads out of it."""
-    values = _with_share(study)
     return (
         environment()
         .get_template("report.html")
@@ -102,7 +62,8 @@ def report_page(study: Study, pictures: Sequence[tuple[Picture, bytes]]) -> str:
             setting=setting(study),
             findings=findings(study),
             intervals=_on_intervals(study),
-            sections=[_section(study, values, section) for section in SECTIONS],
+            sections=_sections(study),
+            classes=study.classes is not None,
             figures=[
                 image_entry(picture, image, f"figures/{picture.name}.png") for picture, image in pictures
             ],
@@ -125,8 +86,11 @@ def environment() -> jinja2.Environment:
 
 
 def text_table(study: Study) -> str:
-    """The main figures as text, two blocks of at most 100 columns, units in the heads."""
-    values, blocks = _with_share(study), []
+    """The main figures as text, two blocks of at most 100 columns, units in the heads.
+
+    Policies that did not keep up are named first, and marked.
+    """
+    values, blocks = _with_share(study), ["\n".join(overload_sentences(study))] if study.overloads else []
     for names in _TERMINAL:
         heads = [metric(name, time_unit(study.scenario.clock)) for name in names]
         rows = [
@@ -134,7 +98,9 @@ def text_table(study: Study) -> str:
         ]
         rows += [["", *(head.unit for head in heads)]]
         for cell, label in study.labels.items():
-            rows.append([label, *(interval_text(values[cell, name]) for name in names)])
+            mark = study.mark(cell)
+            who = f"{label} [{mark}]" if mark else label
+            rows.append([who, *(interval_text(values[cell, name]) for name in names)])
         blocks.append(aligned(rows))
     return "\n\n".join([*blocks, _on_intervals(study)])
 
@@ -171,14 +137,28 @@ def _with_share(study: Study) -> Estimates:
     return study.intervals | intervals(summarise(runs, ["cell"], ["completed_share"]))
 
 
-def _section(study: Study, values: Estimates, section: Section) -> dict[str, Any]:
+def _sections(study: Study) -> list[dict[str, Any]]:
+    """The tables by policy, and those by policy and class where there are classes."""
+    unit, cells = time_unit(study.scenario.clock), _with_share(study)
+    labels = {cell: (label, study.mark(cell)) for cell, label in study.labels.items()}
+    tables = [_section(section, unit, cells, labels) for section in SECTIONS]
+    if study.classes is None:
+        return tables
+    values, names = class_estimates(study), class_labels(study)
+    return tables + [_section(section, unit, values, names) for section in CLASS_SECTIONS]
+
+
+def _section(
+    section: Section, unit: str, values: Estimates, labels: Mapping[Any, tuple[str, str]]
+) -> dict[str, Any]:
     names = [name for name in section.metrics if _worth_a_column(values, name)]
     return {
         "title": section.title,
         "note": section.note,
-        "heads": [metric(name, time_unit(study.scenario.clock)) for name in names],
+        "heads": [metric(name, unit) for name in names],
         "rows": [
-            (label, [_cell(values[cell, name]) for name in names]) for cell, label in study.labels.items()
+            (label, mark, [_cell(values[key, name]) for name in names])
+            for key, (label, mark) in labels.items()
         ],
     }
 

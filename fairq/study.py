@@ -7,11 +7,9 @@ or with how many processes it was made: the same scenario, seed and versions giv
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +21,9 @@ from tqdm import tqdm
 
 from fairq.errors import FairqError, InputError
 from fairq.manifest import MANIFEST, differences, manifest_of, read_manifest
+from fairq.overload import Overload, find_overloads
 from fairq.provenance import reading_text
+from fairq.run_tables import class_rows, read_table, with_first
 from fairq.rundir import written_whole
 from fairq.scenario import Scenario
 from fairq.statistics import Interval, intervals, summarise
@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["Study", "load_study", "run_study"]
 
 _FILES = ("runs.csv", "summary.csv", "report.html")
+_CLASSES = "classes.csv"
+
+
+_Rows = tuple[dict[str, Any], list[dict[str, Any]]]
+"""A run's row of runs.csv, and its rows of classes.csv."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,9 @@ class Study:
             the names of `fairq.simulate`'s summary.
         summary: tidy; cell, policy, parameters, metric, n, mean, ci_low, ci_high (Student t, 95 %,
             over replications; empty ends with one replication).
+        classes: of a scenario with `workload.classes`, a row per cell, replication and class, the last
+            ``"all"``: cell, replication, policy, its parameters, class, and the columns of
+            `fairq.Result.classes`; None of another.
         reused: whether the directory was there already and nothing was simulated.
         readings: how each file of requests was read, a line each: format, columns, rows used and left out.
     """
@@ -58,6 +66,7 @@ class Study:
     scenario: Scenario
     runs: pd.DataFrame
     summary: pd.DataFrame
+    classes: pd.DataFrame | None = None
     reused: bool = False
     readings: tuple[str, ...] = ()
 
@@ -80,6 +89,15 @@ class Study:
     def labels(self) -> dict[int, str]:
         """Cell index to a name for people, such as ``isjl (alpha 50)``."""
         return {cell.index: cell_label(cell.policy, cell.parameters) for cell in self.cells}
+
+    @cached_property
+    def overloads(self) -> dict[int, Overload]:
+        """The cells that did not keep up with the arrivals in some replication, by index."""
+        return find_overloads(self.runs)
+
+    def mark(self, cell: int) -> str:
+        """What a table says beside the name of a cell that is not steady; nothing of one that is."""
+        return self.overloads[cell].mark if cell in self.overloads else ""
 
 
 def run_study(
@@ -104,14 +122,14 @@ def run_study(
         OSError: `out` cannot be written.
     """
     jobs, directory, manifest = whole_number("jobs", jobs, at_least=1), Path(out), manifest_of(scenario)
-    if _is_finished(directory, manifest, force):
+    if _is_finished(directory, manifest, force, _files(scenario)):
         return load_study(directory, reused=True)
     if readings := scenario.readings():
         manifest["reading"] = readings
     with written_whole(directory, replace=force) as fresh:
         drawn: dict[str, Any] = {}
-        runs = _simulate_all(scenario, jobs, progress, drawn)
-        _write(fresh, scenario, manifest | {"arrivals": drawn}, runs)
+        runs, classes = _simulate_all(scenario, jobs, progress, drawn)
+        _write(fresh, scenario, manifest | {"arrivals": drawn}, runs, classes)
     return load_study(directory)
 
 
@@ -123,17 +141,27 @@ def load_study(directory: str | Path, *, reused: bool = False) -> Study:
     """
     directory = Path(directory)
     manifest = read_manifest(directory)
-    for name in _FILES:
-        if not (directory / name).is_file():
-            raise InputError(f"{directory} is no whole run directory: it has no {name}")
     try:
         scenario = Scenario.from_dict(manifest["scenario"])
     except InputError as error:
         raise InputError(
             f"{directory / MANIFEST} holds no scenario of this version of fairq: {error}"
         ) from None
-    runs, summary = (_read_table(directory / name) for name in ("runs.csv", "summary.csv"))
-    return Study(directory, scenario, runs, summary, reused, _readings(manifest, directory))
+    for name in _files(scenario):
+        if not (directory / name).is_file():
+            raise InputError(f"{directory} is no whole run directory: it has no {name}")
+    runs, summary = (read_table(directory / name) for name in ("runs.csv", "summary.csv"))
+    classes = read_table(directory / _CLASSES, texts=["class"]) if _has_classes(scenario) else None
+    return Study(directory, scenario, runs, summary, classes, reused, _readings(manifest, directory))
+
+
+def _has_classes(scenario: Scenario) -> bool:
+    return scenario.workload.classes is not None
+
+
+def _files(scenario: Scenario) -> tuple[str, ...]:
+    """The files beside the manifest that a finished directory must have."""
+    return (*_FILES, _CLASSES) if _has_classes(scenario) else _FILES
 
 
 def _readings(manifest: dict[str, Any], directory: Path) -> tuple[str, ...]:
@@ -143,27 +171,7 @@ def _readings(manifest: dict[str, Any], directory: Path) -> tuple[str, ...]:
         raise InputError(f"{directory / MANIFEST} is damaged: its 'reading' is none of fairq's") from None
 
 
-def _read_table(path: Path) -> pd.DataFrame:
-    """A table to the last bit as it was written, which pandas' own reading is not in every version."""
-    try:
-        texts = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except ValueError as error:  # pandas' parser errors are ValueErrors
-        raise InputError(f"{path} is no table: {error}") from None
-    return pd.DataFrame({name: _column(texts[name].tolist()) for name in texts.columns})
-
-
-def _column(texts: list[str]) -> list[bool] | list[int] | list[float] | list[str | None]:
-    """Truth values or whole numbers if all are, else floats if all are (an empty text is NaN), else text."""
-    if set(texts) <= {"True", "False"}:
-        return [text == "True" for text in texts]
-    with suppress(ValueError):
-        return [int(text) for text in texts]
-    with suppress(ValueError):
-        return [float(text) if text else math.nan for text in texts]
-    return [text or None for text in texts]
-
-
-def _is_finished(directory: Path, manifest: dict[str, Any], force: bool) -> bool:
+def _is_finished(directory: Path, manifest: dict[str, Any], force: bool, files: tuple[str, ...]) -> bool:
     """Whether `directory` holds this very study and may be read; an error where it holds something to keep.
 
     Even with `force` only a run directory is replaced: a slip of the hand must not cost anything else.
@@ -184,35 +192,38 @@ def _is_finished(directory: Path, manifest: dict[str, Any], force: bool) -> bool
     told = ("arrivals", "reading")  # what was drawn and how files were read: no causes
     found = {name: value for name, value in found.items() if name not in told}
     reasons = list(differences(found, manifest))
-    reasons += [f"{name} is missing" for name in _FILES if not (directory / name).is_file()]
+    reasons += [f"{name} is missing" for name in files if not (directory / name).is_file()]
     if reasons:
         what = "; ".join(reasons[:3])
         raise InputError(f"{directory} holds another run ({what}): name another directory or use --force")
     return True
 
 
-def _simulate_all(scenario: Scenario, jobs: int, progress: bool, drawn: dict[str, Any]) -> pd.DataFrame:
-    """A row per replication and cell, in that order whatever process finished first.
+def _simulate_all(
+    scenario: Scenario, jobs: int, progress: bool, drawn: dict[str, Any]
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """A row per replication and cell, in that order whatever process finished first; and those of classes.
 
     `drawn` is filled with the figures of the first replication's arrivals.
     """
     cells = scenario.cells()
     if jobs == 1:
-        rows: Iterator[dict[str, Any]] = (_row(*task) for task in _tasks(scenario, cells, drawn))
+        rows: Iterator[_Rows] = (_rows(*task) for task in _tasks(scenario, cells, drawn))
     else:
         pool = joblib.Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)
-        rows = pool(joblib.delayed(_row)(*task) for task in _tasks(scenario, cells, drawn))
+        rows = pool(joblib.delayed(_rows)(*task) for task in _tasks(scenario, cells, drawn))
     total = len(cells) * scenario.replications
     bar = tqdm(rows, total=total, unit="run", desc=scenario.name, disable=None if progress else True)
     try:
-        runs = pd.DataFrame(list(bar))
+        done = list(bar)
     except BrokenProcessPool:
         raise FairqError(
             "a process of this run was killed, probably for lack of memory: use fewer --jobs"
         ) from None
-    parameters = _parameters(cells)
-    first = ["cell", "replication", "policy", *parameters]
-    return runs[[*first, *(name for name in runs.columns if name not in first)]]
+    first = ["cell", "replication", "policy", *_parameters(cells)]
+    by_class = [row for _, rows in done for row in rows]
+    classes = with_first(by_class, [*first, "class"]) if by_class else None
+    return with_first([row for row, _ in done], first), classes
 
 
 def _parameters(cells: list[Cell]) -> list[str]:
@@ -232,21 +243,29 @@ def _tasks(
             yield scenario, cell, replication, workload
 
 
-def _row(scenario: Scenario, cell: Cell, replication: int, workload: Workload) -> dict[str, Any]:
-    """Simulate one cell once, check it, and keep its summary."""
+def _rows(scenario: Scenario, cell: Cell, replication: int, workload: Workload) -> _Rows:
+    """Simulate one cell once, check it, and keep its summary, and its classes where the scenario has any."""
     if scenario.record == "summary":  # a check needs the table
         scenario = scenario.model_copy(update={"record": "requests"})
     try:
         result = scenario.simulate(cell, replication, workload)
         result.check()
+        classes = class_rows(result) if _has_classes(scenario) else []
     except FairqError as error:
         error.add_note(f"in {cell_label(cell.policy, cell.parameters)}, replication {replication}")
         raise
     identity = {"cell": cell.index, "replication": replication, "policy": cell.policy, **cell.parameters}
-    return identity | {str(name): value for name, value in result.summary.items()}
+    row = identity | {str(name): value for name, value in result.summary.items()}
+    return row, [identity | of_class for of_class in classes]
 
 
-def _write(directory: Path, scenario: Scenario, manifest: dict[str, Any], runs: pd.DataFrame) -> None:
+def _write(
+    directory: Path,
+    scenario: Scenario,
+    manifest: dict[str, Any],
+    runs: pd.DataFrame,
+    classes: pd.DataFrame | None,
+) -> None:
     """Every file of the run directory; numbers as the shortest text that reads back the same."""
     from fairq.report import write_report  # it draws, and a Study is often read without
 
@@ -255,7 +274,8 @@ def _write(directory: Path, scenario: Scenario, manifest: dict[str, Any], runs: 
     summary = summarise(runs, keys, metrics)
     text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
     (directory / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
-    for name, table in (("runs.csv", runs), ("summary.csv", summary)):
+    tables = {"runs.csv": runs, "summary.csv": summary}
+    for name, table in (tables if classes is None else tables | {_CLASSES: classes}).items():
         table.to_csv(directory / name, index=False, lineterminator="\n", encoding="utf-8")
     readings = _readings(manifest, directory)
-    write_report(Study(directory, scenario, runs, summary, readings=readings), directory)
+    write_report(Study(directory, scenario, runs, summary, classes, readings=readings), directory)

@@ -9,7 +9,16 @@ from typing import Any
 
 from fairq.statistics import Interval
 
-__all__ = ["Metric", "cell_label", "interval_text", "metric", "number_text", "range_text", "time_unit"]
+__all__ = [
+    "Metric",
+    "cell_label",
+    "estimate_text",
+    "interval_text",
+    "metric",
+    "number_text",
+    "range_text",
+    "time_unit",
+]
 
 _ROUNDING = 1e-12
 
@@ -39,6 +48,15 @@ _TITLES = {
     "mean_extent": ("Mean extent", "tokens"),
     "max_extent": ("Largest extent", "tokens"),
     "violations": ("Steps over alpha", "steps"),
+    "jain_slowdown": ("Jain index of slowdown", "1 is even"),
+    "mean_queue": ("Queue, mean", "requests"),
+    "oldest_age": ("Oldest age", "{time}"),
+    "kv_peak": ("KV peak", "tokens"),
+    "kv_mean": ("KV mean", "tokens"),
+    "attainment": ("SLA met", "share"),
+    "goodput": ("Goodput", "requests/{one}"),
+    "sla_censored": ("SLA open", "requests"),
+    "profit_per_million": ("Profit per million", "money/M tokens"),
 }
 _TIMES = {
     "latency": ("Latency", "{time}"),
@@ -125,6 +143,16 @@ def interval_text(interval: Interval) -> str:
     width = interval.half_width
     text = number_text(interval.mean, width)
     return f"{text} ± {number_text(width, width)}" if _spreads(interval) else text
+
+
+def estimate_text(interval: Interval, unit: str) -> str:
+    """An estimate in a sentence, with its unit and the ends of its interval if it has one.
+
+    >>> estimate_text(Interval(41.2345, 40.9, 41.6, 5), "tokens/step")
+    '41.23 tokens/step (95 %: 40.90 to 41.60)'
+    """
+    text, ends = f"{number_text(interval.mean, interval.half_width)} {unit}", range_text(interval)
+    return f"{text} (95 %: {ends})" if ends else text
 
 
 def _spreads(interval: Interval) -> bool:

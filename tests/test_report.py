@@ -13,6 +13,7 @@ from small_study import SMALL, small_scenario
 from fairq.findings import findings, setting
 from fairq.report import text_table
 from fairq.scenario import Scenario
+from fairq.sections import SECTIONS
 from fairq.statistics import Interval
 from fairq.study import Study, run_study
 from fairq.wording import cell_label, interval_text, metric, number_text, range_text
@@ -70,7 +71,7 @@ def test_images_are_the_figures_and_have_alternative_texts(study: Study, page: P
 
 def test_every_policy_and_every_unit_is_named(study: Study, page: Page) -> None:
     for label in study.labels.values():
-        assert page.texts.count(label) == 7, label
+        assert page.texts.count(label) == len(SECTIONS), label
     assert {"tokens/step", "steps", "money", "tokens", "steps/token", "% of arrived"} <= set(page.texts)
 
 
