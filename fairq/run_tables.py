@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from fairq.classes import POOLED
 from fairq.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ Row = dict[str, Any]
 def class_rows(result: Result) -> list[Row]:
     """A row per class of request, and one for all together, as `Result.classes` has them.
 
-    The latter is called ``"all"``; it is left out where a class has that name.
+    The latter is called ``"all"``; no class of a scenario may have that name.
 
     >>> import fairq
     >>> workload = fairq.Workload.from_arrays([3, 1, 2], label=["chat", "code", "chat"])
@@ -32,10 +31,7 @@ def class_rows(result: Result) -> list[Row]:
     >>> [(row["class"], row["completed"]) for row in rows]
     [('chat', 2), ('code', 1), ('all', 3)]
     """
-    table = result.classes
-    if POOLED in table.index[:-1]:
-        table = table.iloc[:-1]
-    rows = table.rename_axis("class").reset_index().to_dict("records")
+    rows = result.classes.rename_axis("class").reset_index().to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]
 
 

@@ -91,9 +91,3 @@ def test_processes_change_no_byte(tmp_path: Path, study: Study) -> None:
     other = run(tmp_path, jobs=2)
     for name in ("classes.csv", "runs.csv", "report.html"):
         assert (other.directory / name).read_bytes() == (study.directory / name).read_bytes()
-
-
-def test_a_class_called_all_leaves_no_row_of_all_together(tmp_path: Path) -> None:
-    study = run(tmp_path, CLASSES.replace('label = "7"', 'label = "all"'))
-    assert study.classes is not None
-    assert study.classes["class"].tolist() == ["chat", "all"] * 12
