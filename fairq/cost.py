@@ -124,7 +124,7 @@ class Cost:
 
 
 def resolve_clock(clock: str | StepTime, cost: Cost) -> StepTime:
-    """The step time that `clock` names: ``"token"``, ``"cost"`` (the c and tau of `cost`) or its own.
+    """The step time that `clock` names: ``"token"``, ``"cost"`` (c and tau of `cost`), a preset, or its own.
 
     Raises:
         InputError: another name, or something that is neither a name nor a `StepTime`.
@@ -132,9 +132,13 @@ def resolve_clock(clock: str | StepTime, cost: Cost) -> StepTime:
     if isinstance(clock, StepTime):
         return clock
     if not isinstance(clock, str):
-        raise InputError(f"clock is {clock!r}: it must be 'token', 'cost' or a fairq.StepTime")
+        raise InputError(f"clock is {clock!r}: it must be 'token', 'cost', a preset or a fairq.StepTime")
     if clock == "token":
         return TOKEN_CLOCK
     if clock == "cost":
         return StepTime(c=cost.c, tau=cost.tau)
-    raise unknown_name("clock", clock, ["token", "cost"])
+    from fairq.presets import PRESETS  # which are made of step times
+
+    if clock in PRESETS:
+        return PRESETS[clock].clock
+    raise unknown_name("clock", clock, ["token", "cost", *PRESETS])

@@ -30,7 +30,7 @@ from fairq.errors import InputError
 from fairq.fields import POSITIVE, Amount, Part, Seed, as_tuple, explain, inside, one_of
 from fairq.generation import Draw, readings
 from fairq.realised import realised
-from fairq.schema import Arm, ClockLaw, Money, Pool, table_or_name
+from fairq.schema import CLOCKS, Arm, ClockLaw, Money, Pool, table_or_name
 from fairq.servegen import dataset_beside
 from fairq.settings import find_scenario, override, read_toml
 from fairq.simulate import Result, simulate
@@ -73,10 +73,12 @@ class Scenario(Part):
         default=1, description="Number of independent draws of the workload."
     )
     clock: Annotated[
-        Annotated[Literal["token", "cost"], Tag("<name>")] | Annotated[ClockLaw, Tag("<law>")],
-        one_of(table_or_name, "'token', 'cost' or a table { c, b, tau }"),
+        Annotated[str, Field(json_schema_extra={"enum": list(CLOCKS)}), Tag("<name>")]
+        | Annotated[ClockLaw, Tag("<law>")],
+        one_of(table_or_name, f"{', '.join(map(repr, CLOCKS))} or a table {{ c, b, tau }}"),
     ] = Field(
-        default="token", description="Time of a step: 1 ('token'), by c and tau of cost ('cost'), or a law."
+        default="token",
+        description="Time of a step: 1 ('token'), by c and tau of cost ('cost'), of a preset, or a law.",
     )
     until: Amount | None = Field(default=None, description="Time at which the run stops; else all is served.")
     record: Literal["summary", "requests", "segments"] = Field(

@@ -16,6 +16,7 @@ from fairq.errors import InputError
 from fairq.fields import POSITIVE, Amount, Count, Part, as_tuple, inside
 from fairq.groups import MAX_BATCH, MAX_WORKERS, WorkerGroup
 from fairq.policy import check_policy
+from fairq.presets import PRESETS
 
 __all__ = [
     "Arm",
@@ -27,6 +28,10 @@ __all__ = [
 ]
 
 
+CLOCKS = ("token", "cost", *PRESETS)
+"""Names of a clock."""
+
+
 def _scalar_or_list(value: Any) -> str:
     return "<list>" if isinstance(value, (list, tuple)) else "<one>"
 
@@ -35,7 +40,7 @@ def table_or_name(value: Any) -> str | None:
     """Which kind of clock `value` is, as a tag of the union."""
     if isinstance(value, (Mapping, Part)):
         return "<law>"
-    return "<name>" if value in ("token", "cost") else None
+    return "<name>" if value in CLOCKS else None
 
 
 class ClockLaw(Part):

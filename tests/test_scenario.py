@@ -250,8 +250,11 @@ REFUSED = [
     ("pool.patience=-1", "pool.patience is -1: it must be a finite number >= 0"),
     ("pool.patience=nan", "pool.patience is nan: it must be a finite number >= 0"),
     ("pool.max_queued=0", "pool.max_queued is 0: it must be a whole number >= 1"),
-    ("clock=tokens", "clock is 'tokens': it must be 'token', 'cost' or a table { c, b, tau }"),
-    ("clock=[]", "clock is []: it must be 'token', 'cost' or a table"),
+    (
+        "clock=tokens",
+        "clock is 'tokens': it must be 'token', 'cost', 'short-chat', 'long-context', ",
+    ),
+    ("clock=[]", "clock is []: it must be 'token', 'cost', 'short-chat'"),
     ("clock={ c = -1 }", "clock.c is -1: it must be a finite number >= 0"),
     ("clock={ law = 'sum', c = 1 }", "clock.law is 'sum': it must be 'max'"),
     ("clock={ c = 0 }", "clock: StepTime has c = b = tau = 0"),

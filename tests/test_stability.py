@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairq
 from fairq.arrivals import Backlog, Deterministic, Renewal
+from fairq.cost import resolve_clock
 from fairq.errors import InputError
 from fairq.lengths import LengthLaw
 from fairq.load import demand_of, offered_load, step_ratio
 from fairq.presets import PRESETS
+from fairq.scenario import Scenario
 from fairq.stability import Probe, StableRate, stable_rate
 from fairq.theory import Lengths
 from fairq.trial import Trial, growth_of
@@ -92,6 +95,17 @@ def test_a_preset_shows_the_number_that_decides(name: str) -> None:
     assert preset.x == pytest.approx(x)
     assert str(preset).endswith(f"x = {x:.2g}")
     assert preset.name == name
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_a_clock_by_name(name: str) -> None:
+    workload = fairq.Workload.from_arrays([5, 3])
+    by_name, by_law = (
+        fairq.simulate(workload, "fcfs", batch_size=2, clock=clock) for clock in (name, PRESETS[name].clock)
+    )
+    pd.testing.assert_frame_equal(by_name.requests, by_law.requests)
+    scenario = Scenario.load("table1", overrides=[f"clock={name}"])
+    assert resolve_clock(scenario.step_time(), fairq.Cost()) == PRESETS[name].clock
 
 
 def test_the_presets_lie_on_both_sides_of_the_crossing() -> None:
