@@ -18,6 +18,7 @@ __all__ = ["Probe", "StableRate", "stable_rate"]
 
 _SETTLED = 0.01  # of the tokens that arrive may still pile up at a rate that counts as stable
 _MOST_PROBES = 40
+_LEAST_LOAD = 1e-3  # of the rate at which no policy is stable; a policy that carries less carries nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class StableRate:
     """Between which arrival rates a policy stops keeping up.
 
     Attributes:
-        low: a rate that it keeps up with; 0 if none was found.
+        low: a rate that it keeps up with; 0 if none was found above a thousandth of load 1.
         high: a rate that it does not.
         load_low, load_high: the offered loads of these rates.
         policy, alpha: whose they are.
@@ -158,7 +159,7 @@ class _Search:
     """The interval so far, and the rates inside it that stayed open."""
 
     def __init__(self, high: float) -> None:
-        self.low, self.high = 0.0, high
+        self.low, self.high, self.start = 0.0, high, high
         self.open: list[float] = []
         self.probes: list[Probe] = []
 
@@ -168,7 +169,8 @@ class _Search:
         if self.open:
             gaps, precision = [(self.low, self.open[0]), (self.open[-1], self.high)], precision / 4
         low, high = max(gaps, key=lambda gap: gap[1] - gap[0])
-        if high - low <= precision * self.high or len(self.probes) >= _MOST_PROBES:
+        nothing = self.high < _LEAST_LOAD * self.start
+        if nothing or high - low <= precision * self.high or len(self.probes) >= _MOST_PROBES:
             return None
         return (low + high) / 2
 

@@ -202,6 +202,21 @@ def test_probes_are_told_as_they_are_made() -> None:
     assert {probe.verdict for probe in seen} <= {"stable", "unstable", "open"}
 
 
+class Refusal:
+    """Serves nobody."""
+
+    def decide(self, view: fairq.View) -> fairq.Decision:
+        return fairq.Decision()
+
+
+def test_a_policy_that_carries_nothing_has_no_stable_rate() -> None:
+    found = stable_rate(Refusal, [5], batch_size=1, requests=1000)
+    assert found.low == 0
+    assert found.load_high <= 0.001
+    assert found.policy == "Refusal"
+    assert {probe.verdict for probe in found.probes} == {"unstable"}
+
+
 def test_rates_share_their_requests() -> None:
     trial = Trial("fcfs", UNIFORM, 1000, settings={"batch_size": 2, "seed": 3})
     slow, fast = trial.run(0.01), trial.run(0.02)
