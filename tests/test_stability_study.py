@@ -36,6 +36,7 @@ policies = [{ name = "fcfs" }, { name = "isjl", alpha = [5] }]
 def made(part: str, policy: str, x: float, low: float, high: float, workers: int = 1) -> tuple[Cell, Found]:
     alpha = 100.0 if policy == "isjl" else None
     cell = Cell(part, policy, alpha, workers, x)
+    low, high = round(low, 6), round(high, 6)
     return cell, Found(cell, low, high, low, high, 50_000, 9, 0.99 if part == "region" else None)
 
 
@@ -75,11 +76,14 @@ def test_sentences_say_only_what_the_table_bears_out() -> None:
 def test_pools_that_differ_are_named() -> None:
     pairs = [
         made("region", policy, 0.0, low, low + 0.05, workers)
-        for policy, lows in (("fcfs", (0.9, 0.92)), ("isjl", (0.5, 0.7)))
+        for policy, lows in (("fcfs", (0.9, 0.92)), ("isjl", (0.5, 0.58)))
         for workers, low in zip((1, 8), lows, strict=True)
     ]
     (said,) = (text for text in headlines(dict(pairs)) if "Pools" in text)
     assert "all policies but isjl 100 the intervals overlap" in said
+    assert "from 1 to 8 workers is +0.08 (isjl 100)" in said
+    pairs[3] = made("region", "isjl", 0.0, 0.8, 0.85, workers=8)
+    assert not any("Pools" in text for text in headlines(dict(pairs)))
 
 
 def test_the_table_reads_back(tmp_path: Path) -> None:
@@ -117,7 +121,7 @@ def test_bad_settings_are_one_line(tmp_path: Path) -> None:
     settings.write_text(SMALL.replace("requests = 1000", "requests = 10"))
     done = run("--settings", settings, "--table", tmp_path / "t.csv", "--out", tmp_path / "out")
     assert done.returncode == 2
-    assert done.stderr.strip().splitlines()[-1].startswith("study.py: requests is 10")
+    assert done.stderr.strip().splitlines()[-1].startswith("study.py: requests is 500: it must be")
     assert not (tmp_path / "out").exists()
 
 

@@ -93,13 +93,16 @@ def _order(single: Mapping[str, Found]) -> str:
 def _pooling(region: Mapping[tuple[str, int], Found]) -> str:
     sizes = sorted({workers for _, workers in region})
     labels = list(dict.fromkeys(label for label, _ in region))
-    if len(sizes) < 2:
+    gains = {label: region[label, sizes[-1]].middle - region[label, sizes[0]].middle for label in labels}
+    widest = max(gains, key=lambda label: abs(gains[label]))
+    if len(sizes) < 2 or abs(gains[widest]) > 0.1:
         return ""
     apart = [label for label in labels if _differ([region[label, size] for size in sizes])]
     said = f"all policies but {', '.join(apart)}" if apart else "every policy"
     return (
-        f"Pools of {', '.join(map(str, sizes))} workers on one queue give the same share of the slots: for "
-        f"{said} the intervals overlap. This answers half of the paper's pooling argument. It says that a "
+        f"Pools of {', '.join(map(str, sizes))} workers on one queue carry nearly the same share of slots: "
+        f"for {said} the intervals overlap, and the largest change from {sizes[0]} to {sizes[-1]} workers is "
+        f"{gains[widest]:+.2f} ({widest}). This answers half of the paper's pooling argument. It says that a "
         "larger pool of pending requests makes batches of like sizes possible. But more workers do not make "
         "a longest-first policy form them, and a policy that does form them needs no more than one worker "
         "to carry the load. What pooling may still shorten is the wait."
