@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,22 +13,23 @@ sys.path.insert(0, str(STUDY))
 from cells import Cell, Found, Settings, load_found, save_found  # noqa: E402
 from page import write_page  # noqa: E402
 from sentences import crossing, curve, headlines  # noqa: E402
+from study import main  # noqa: E402
 
 SMALL = """
 seed = 1
-batch_size = 4
+batch_size = 2
 requests = 1000
 requests_per_worker = 500
 replications = 2
 precision = 0.5
 backlog = 300
-tokens = { dist = "randint", parameters = { low = 1, high = 30 } }
+tokens = { dist = "randint", parameters = { low = 1, high = 8 } }
 [region]
 workers = [1, 3]
-policies = [{ name = "fcfs" }, { name = "isjl", alpha = [5] }]
+policies = [{ name = "fcfs" }, { name = "isjl", alpha = [2] }]
 [map]
 x = [0.0, 2.0]
-policies = [{ name = "fcfs" }, { name = "isjl", alpha = [5] }]
+policies = [{ name = "fcfs" }, { name = "isjl", alpha = [2] }]
 """
 
 
@@ -93,17 +93,12 @@ def test_the_table_reads_back(tmp_path: Path) -> None:
     assert load_found(tmp_path / "none.csv") == {}
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, STUDY / "study.py", *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True)
-
-
+@pytest.mark.slow
 def test_a_small_study_from_file_to_page(tmp_path: Path) -> None:
     settings, table, out = tmp_path / "small.toml", tmp_path / "table.csv", tmp_path / "out"
     settings.write_text(SMALL)
-    given = ("--settings", settings, "--table", table, "--out", out)
-    first = run(*given)
-    assert first.returncode == 0, first.stderr
+    given = ["--settings", str(settings), "--table", str(table), "--out", str(out)]
+    assert main(given) == 0
     cells = list(Settings.load(settings).cells())
     assert list(load_found(table)) == cells
     assert len(cells) == 8
@@ -111,17 +106,17 @@ def test_a_small_study_from_file_to_page(tmp_path: Path) -> None:
     assert page.count("data:image/png") == 2
     assert "G = 3" in page
     bytes_of = {path.name: path.read_bytes() for path in out.iterdir()}
-    assert run(*given).returncode == 0  # nothing is searched again
+    assert main(given) == 0  # nothing is searched again
     assert {path.name: path.read_bytes() for path in out.iterdir()} == bytes_of
 
 
-def test_bad_settings_are_one_line(tmp_path: Path) -> None:
-    assert run("--settings", tmp_path / "none.toml").returncode == 2
+def test_bad_settings_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--settings", str(tmp_path / "none.toml")]) == 2
     settings = tmp_path / "bad.toml"
     settings.write_text(SMALL.replace("requests = 1000", "requests = 10"))
-    done = run("--settings", settings, "--table", tmp_path / "t.csv", "--out", tmp_path / "out")
-    assert done.returncode == 2
-    assert done.stderr.strip().splitlines()[-1].startswith("study.py: requests is 500: it must be")
+    table, out = tmp_path / "table.csv", tmp_path / "out"
+    assert main(["--settings", str(settings), "--table", str(table), "--out", str(out)]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("study.py: requests is 500: it must be")
     assert not (tmp_path / "out").exists()
 
 

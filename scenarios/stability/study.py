@@ -22,14 +22,15 @@ HERE = Path(__file__).resolve().parent
 
 
 def search_all(settings: Settings, table: Path, *, fresh: bool) -> dict[Cell, Found]:
-    """Every cell's result; each is written to `table` as soon as it is found."""
+    """Every cell's result as `table` has it; each is written there as soon as it is found."""
     known = {} if fresh else load_found(table)
     cells = list(settings.cells())
     found = {cell: known[cell] for cell in cells if cell in known}
     for cell in tqdm([cell for cell in cells if cell not in found], unit="search", disable=None):
         found[cell] = settings.search(cell)
         save_found(table, {cell: found[cell] for cell in cells if cell in found})
-    return {cell: found[cell] for cell in cells}
+    kept = load_found(table)
+    return {cell: kept[cell] for cell in cells}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
