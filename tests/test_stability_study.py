@@ -35,9 +35,9 @@ policies = [{ name = "fcfs" }, { name = "isjl", alpha = [2] }]
 
 def made(part: str, policy: str, x: float, low: float, high: float, workers: int = 1) -> tuple[Cell, Found]:
     alpha = 100.0 if policy == "isjl" else None
-    cell = Cell(part, policy, alpha, workers, x)
+    cell = Cell(part, policy, alpha, workers, x, 50_000)
     low, high = round(low, 6), round(high, 6)
-    return cell, Found(cell, low, high, low, high, 50_000, 9, 0.99 if part == "region" else None)
+    return cell, Found(cell, low, high, low, high, 9, 0.99 if part == "region" else None)
 
 
 def lines(isjl: list[tuple[float, float]]) -> dict[Cell, Found]:

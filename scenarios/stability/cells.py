@@ -19,7 +19,7 @@ __all__ = ["Cell", "Found", "Settings", "load_found", "save_found"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One search: a policy, a pool and a step time.
+    """One search: a policy, a pool, a step time and the length of its runs.
 
     `part` is "region" or "map"; `x` is tau·B·E[o]/c, 0 on the token clock.
     """
@@ -29,6 +29,7 @@ class Cell:
     alpha: float | None
     workers: int
     x: float
+    requests: int
 
     @property
     def label(self) -> str:
@@ -48,7 +49,6 @@ class Found:
     slots_high: float
     load_low: float
     load_high: float
-    requests: int
     runs: int
     backlog: float | None
 
@@ -87,16 +87,21 @@ class Settings:
     def cells(self) -> Iterator[Cell]:
         """The region's, pool by pool, then the map's, x by x."""
         for workers in self.region["workers"]:
-            for policy, alpha in _arms(self.region):
-                yield Cell("region", policy, alpha, workers, 0.0)
+            for policy, alpha, requests in self._arms(self.region, workers):
+                yield Cell("region", policy, alpha, workers, 0.0, requests)
         for x in self.map["x"]:
-            for policy, alpha in _arms(self.map):
-                yield Cell("map", policy, alpha, 1, x)
+            for policy, alpha, requests in self._arms(self.map, 1):
+                yield Cell("map", policy, alpha, 1, x, requests)
+
+    def _arms(self, part: dict[str, Any], workers: int) -> Iterator[tuple[str, float | None, int]]:
+        for policy in part["policies"]:
+            requests = max(policy.get("requests", self.requests), self.requests_per_worker * workers)
+            for alpha in policy.get("alpha", [None]):
+                yield policy["name"], alpha, requests
 
     def search(self, cell: Cell) -> Found:
         """The largest stable rate of one cell."""
         mean = self.mean_tokens
-        requests = max(self.requests, self.requests_per_worker * cell.workers)
         found = stable_rate(
             cell.policy,
             self.tokens,
@@ -104,7 +109,7 @@ class Settings:
             workers=cell.workers,
             batch_size=self.batch_size,
             clock=StepTime(c=1.0, tau=cell.x / (self.batch_size * mean)),
-            requests=requests,
+            requests=cell.requests,
             replications=self.replications,
             precision=self.precision,
             seed=self.seed,
@@ -114,7 +119,7 @@ class Settings:
         first = cell.part == "region" and cell.workers == 1
         return Found(
             cell, found.low * share, found.high * share, found.load_low, found.load_high,
-            requests, runs, self.saturation(cell) if first else None,
+            runs, self.saturation(cell) if first else None,
         )  # fmt: skip
 
     def saturation(self, cell: Cell) -> float:
@@ -123,12 +128,6 @@ class Settings:
         workload = Workload.from_arrays(self.tokens.tokens(uniforms))
         run = simulate(workload, cell.policy, alpha=cell.alpha, batch_size=self.batch_size, record="summary")
         return float(run.summary["utilisation"])
-
-
-def _arms(part: dict[str, Any]) -> Iterator[tuple[str, float | None]]:
-    for policy in part["policies"]:
-        for alpha in policy.get("alpha", [None]):
-            yield policy["name"], alpha
 
 
 def load_found(path: Path) -> dict[Cell, Found]:
@@ -158,7 +157,7 @@ def _text(value: Any) -> Any:
 
 def _read(row: dict[str, str]) -> Found:
     alpha = float(row["alpha"]) if row["alpha"] else None
-    cell = Cell(row["part"], row["policy"], alpha, int(row["workers"]), float(row["x"]))
+    cell = Cell(row["part"], row["policy"], alpha, int(row["workers"]), float(row["x"]), int(row["requests"]))
     shares = (float(row[name]) for name in ("slots_low", "slots_high", "load_low", "load_high"))
     backlog = float(row["backlog"]) if row["backlog"] else None
-    return Found(cell, *shares, int(row["requests"]), int(row["runs"]), backlog)
+    return Found(cell, *shares, int(row["runs"]), backlog)
