@@ -79,13 +79,15 @@ def stable_rate(
     replications: int = 4,
     precision: float = 0.04,
     seed: int = 0,
+    engine: str = "simpy",
     on_probe: Callable[[Probe], None] | None = None,
     **options: Any,
 ) -> StableRate:
     """Search for the largest arrival rate at which the queue does not grow without end.
 
     Parameters:
-        policy, alpha, workers, batch_size, dispatch, clock, cost, options: as `fairq.simulate` takes them.
+        policy, alpha, workers, batch_size, dispatch, clock, cost, engine, options: as `fairq.simulate` takes
+            them; ``engine="auto"`` is several times faster where Numba is installed, with the same result.
         tokens: lengths: a `fairq.lengths.LengthLaw`, or an array from which they are drawn.
         arrivals: a law of arrival, whose rate is what is searched for; None: Poisson.
         requests: of a run, at least 1000; runs end with the last arrival.
@@ -123,7 +125,7 @@ def stable_rate(
         "batch_size": batch_size,
         "dispatch": dispatch,
     }
-    settings |= {"clock": clock, "cost": cost, "seed": seed, **options}
+    settings |= {"clock": clock, "cost": cost, "seed": seed, "engine": engine, **options}
     trial = Trial(policy, tokens, requests, Poisson(1.0) if arrivals is None else arrivals, settings)
     unit = offered_load(
         1.0, trial.tokens, batch_size=batch_size, workers=workers, clock=clock, cost=cost

@@ -113,6 +113,7 @@ class Settings:
             replications=self.replications,
             precision=self.precision,
             seed=self.seed,
+            engine="auto",
         )
         share = mean / (self.batch_size * cell.workers)  # of the slots, for each request per step
         runs = sum(probe.runs for probe in found.probes)

@@ -116,13 +116,15 @@ def region_picture(found: Mapping[Cell, Found]) -> Figure:
             if one.backlog is not None:
                 axes.plot(
                     one.backlog, row, "s", color=GREY, markerfacecolor="none",
-                    label="backlog" if row == 0 else None,
+                    label="backlog" if row == len(labels) - 1 else None,
                 )  # fmt: skip
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_xlim(0, 1.03)
     axes.set_xlabel("load: tokens arriving per step, over B·G")
-    axes.legend(loc="lower left", fontsize=8)
+    handles, names = axes.get_legend_handles_labels()
+    order = sorted(range(len(names)), key=lambda k: names[k] == "backlog")
+    axes.legend([handles[k] for k in order], [names[k] for k in order], loc="lower left", fontsize=8)
     sns.despine(ax=axes)
     return figure
 

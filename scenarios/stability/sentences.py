@@ -103,9 +103,10 @@ def _pooling(region: Mapping[tuple[str, int], Found]) -> str:
         f"Pools of {', '.join(map(str, sizes))} workers on one queue carry nearly the same share of slots: "
         f"for {said} the intervals overlap, and the largest change from {sizes[0]} to {sizes[-1]} workers is "
         f"{gains[widest]:+.2f} ({widest}). This answers half of the paper's pooling argument. It says that a "
-        "larger pool of pending requests makes batches of like sizes possible. But more workers do not make "
-        "a longest-first policy form them, and a policy that does form them needs no more than one worker "
-        "to carry the load. What pooling may still shorten is the wait."
+        "larger pool of pending requests makes batches of like sizes possible. That is so, but it takes no "
+        "servers: a single overloaded worker has a large pool too, and a policy that looks for like sizes "
+        "finds them there. More workers do not make a longest-first policy look for them. What pooling may "
+        "still shorten is the wait."
     )
 
 
