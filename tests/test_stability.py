@@ -245,11 +245,6 @@ def test_the_interval_of_growth_covers_that_of_fluid() -> None:
     assert inside >= 27  # of 30 at 99 %: fewer has probability 2e-4
 
 
-class Never:
-    def decide(self, view: fairq.View) -> fairq.Decision:
-        return fairq.Decision()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -266,7 +261,6 @@ class Never:
         ({"record": "summary"}, "record is 'summary': leave it out"),
         ({"queue_limit": 3}, "queue_limit is 3: leave it out, for who is rejected is not served"),
         ({"abandon_after": 3}, "abandon_after is 3: leave it out, for who leaves is not served"),
-        ({"policy": Never, "requests": 1000}, "policy is 'Never': at rate 0.2 it started none of 1000"),
     ],
 )
 def test_bad_search(changes: dict, message: str) -> None:
