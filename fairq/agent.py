@@ -126,7 +126,7 @@ class Agent:
             frames = traceback.extract_tb(error.__traceback__)
             place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}"
             text = " ".join(f"{type(error).__name__}: {error}".split())
-            raise self._error("answer", f"{name} raised {text} ({place})") from error
+            raise self._error("error", f"{name} raised {text} ({place})") from error
 
     def set_alarms(self) -> None:
         """Ring the worker at its next completion, and the agent at the boundary of its next wake."""

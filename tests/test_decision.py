@@ -325,7 +325,7 @@ def test_an_error_inside_a_policy_is_told_in_one_line_with_its_place(raised):
     with pytest.raises(fairq.PolicyError) as caught:
         run(decide)
     told = str(caught.value)
-    assert told.startswith("policy 'Own' on worker 0 at time 0.0 broke the rule 'answer': decide raised ")
+    assert told.startswith("policy 'Own' on worker 0 at time 0.0 broke the rule 'error': decide raised ")
     assert type(raised).__name__ in told
     assert "test_decision.py, line " in told
     assert "\n" not in told

@@ -307,7 +307,7 @@ REFUSED = [
     ),
     ("policies.0.size=[]", "policies.0.size is []: it must be a number, text, a truth value, or a list"),
     ("policies.0.size={ a = 1 }", "policies.0.size is {'a': 1}: it must be a number, text"),
-    ("policies.0.size=[nan]", "policies.0.size is nan: it must be a number, text"),
+    ("policies.0.size=[nan]", "policies.0.size is nan: a number must be finite"),
     ("policies.0.size=middle", "policies.0.size is 'middle': it must be one of 'tokens', 'upper'"),
 ]
 
