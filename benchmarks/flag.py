@@ -38,7 +38,9 @@ def interval(policy: str, alpha: float | None, workers: int) -> tuple[float, flo
 def flagged(policy: str, alpha: float | None, load: float, options: argparse.Namespace) -> int:
     """Runs in which the flag is raised."""
     settings = {"alpha": alpha, "batch_size": BATCH_SIZE, "workers": options.workers}
-    trial = Trial(policy, lmsys_like(), options.requests, settings=settings | {"engine": "auto", "seed": SEED})
+    trial = Trial(
+        policy, lmsys_like(), options.requests, settings=settings | {"engine": "auto", "seed": SEED}
+    )
     unit = offered_load(1.0, lmsys_like(), batch_size=BATCH_SIZE, workers=options.workers)
     return sum(trial.run(load / unit, replication).grows for replication in range(options.runs))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,10 +132,13 @@ def requests_columns(
 def _first_tokens(schedule: Schedule, workload: Workload, stretches: Stretches) -> Floats:
     """When step prompt_tokens + 1 of each request ended, where it was reached."""
     times = np.full(len(workload), np.nan)
-    needed = workload.prompt_tokens[schedule.request] + 1
-    reached = np.flatnonzero(schedule.steps >= needed)
-    point = stretches.origin[schedule.worker[reached]] + schedule.start_step[reached] + needed[reached]
-    times[schedule.request[reached]] = stretches.time_at(point)
+    served = schedule.request[stretches.stays]
+    needed = workload.prompt_tokens[served] + 1
+    point = stretches.begin + needed
+    reached = point <= stretches.end
+    if not reached.all():
+        served, point = served[reached], point[reached]
+    times[served] = stretches.time_at(point, since=stretches.opened[reached])
     return times
 
 
@@ -144,9 +147,9 @@ def externality_paid(stretches: Stretches) -> Ints:
 
     Since m_i counts from the stay's own start, this is the sum of (start − oldest start in the batch).
     """
-    lead = _sums_before(stretches, stretches.oldest * stretches.steps)
+    leads = sums_before(stretches.oldest * stretches.steps)
     steps = stretches.end - stretches.begin
-    paid: Ints = stretches.begin * steps - (lead(stretches.end) - lead(stretches.begin))
+    paid: Ints = stretches.begin * steps - (leads[stretches.closed] - leads[stretches.opened])
     return paid
 
 
@@ -156,31 +159,29 @@ def externality_caused(stretches: Stretches) -> Floats:
     It attains it from the moment at which everybody who started before it has finished.  Those who
     started with it share in equal parts, and leave one by one: between two departures the number of
     sharers is constant and the externality a whole number, so a stay's share is a sum of quotients
-    over the departures up to its own.
+    over the departures up to its own.  Points of the axis are told by the stretches before them.
     """
-    begin, end = stretches.begin, stretches.end
-    if len(begin) == 0:
+    opened, closed, count = stretches.opened, stretches.closed, len(stretches.opened)
+    if count == 0:
         return np.zeros(0)
-    _, group, size = np.unique(begin, return_inverse=True, return_counts=True)
-    leader = np.concatenate(([0], np.cumsum(size)[:-1]))[group]  # first of those who started together
-    finished_before = np.maximum.accumulate(end)[leader - 1]
-    eldest_from = np.where(leader > 0, np.maximum(begin, finished_before), begin)
-    previous_end = np.concatenate(([0], end[:-1]))
-    piece_from = np.where(np.arange(len(end)) == leader, eldest_from, np.maximum(eldest_from, previous_end))
-    piece_to = np.maximum(end, piece_from)
-    total = _sums_before(stretches, stretches.externality * stretches.steps)
-    sharers = leader + size[group] - np.arange(len(end))
-    pieces = pd.Series((total(piece_to) - total(piece_from)) / sharers)
-    shares: Floats = np.asarray(pieces.groupby(group).cumsum(), dtype=np.float64)
+    leads = np.ones(count, dtype=bool)  # the first of those who started together, and so ends first
+    np.not_equal(opened[1:], opened[:-1], out=leads[1:])
+    leaders = np.flatnonzero(leads)
+    finished_before = np.concatenate((opened[:1], np.maximum.accumulate(closed)[leaders[1:] - 1]))
+    piece_from = np.concatenate((opened[:1], closed[:-1]))
+    piece_from[leaders] = opened[leaders]
+    size = np.diff(leaders, append=count)
+    group = np.cumsum(leads) - 1
+    np.maximum(piece_from, finished_before[group], out=piece_from)
+    piece_to = np.maximum(closed, piece_from)
+    total = sums_before(stretches.externality * stretches.steps)
+    sharers = (leaders + size)[group] - np.arange(count)
+    shares: Floats = (total[piece_to] - total[piece_from]) / sharers
+    together = np.flatnonzero(size[group] > 1)
+    shares[together] = pd.Series(shares[together]).groupby(group[together]).cumsum()
     return shares
 
 
-def _sums_before(stretches: Stretches, amount: Ints) -> Callable[[Ints], Ints]:
-    """The sum of a whole-number `amount` over all stretches before given points of the axis."""
-    sums = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(amount)))
-
-    def before(point: Ints) -> Ints:
-        found: Ints = sums[np.searchsorted(stretches.first, point, side="left")]
-        return found
-
-    return before
+def sums_before(amount: Ints) -> Ints:
+    """Sums of a whole-number `amount` over all stretches before each, and over all."""
+    return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(amount)))

@@ -94,13 +94,17 @@ def _integrals(pieces: _Pieces, laws: Laws) -> tuple[Floats, Floats]:
     Step t = 0 .. n − 1 of a piece takes d + t·d' and holds k + t·k', all four constant.
     """
     law, n = laws.of(pieces.worker), pieces.steps.astype(np.float64)
-    none = np.zeros_like(pieces.steps)
-    first = law.of(none + 1, pieces.batch, pieces.batch * pieces.largest)
-    growth = law.of(none, none, pieces.batch)
+    one, none = np.int64(1), np.int64(0)
+    first = law.of(one, pieces.batch, pieces.batch * pieces.largest)
     held, gain = pieces.held + pieces.gain, pieces.gain
-    ranks, squares = n * (n - 1) / 2, (n - 1) * n * (2 * n - 1) / 6
-    times_held = n * first * held + ranks * (first * gain + growth * held) + squares * growth * gain
-    return times_held, n * first + ranks * growth
+    ranks = n * (n - 1) / 2
+    times_held, times = n * first * held + ranks * (first * gain), n * first
+    growth = law.of(none, none, pieces.batch)
+    if growth.any():
+        squares = (n - 1) * n * (2 * n - 1) / 6
+        times_held += ranks * (growth * held) + squares * growth * gain
+        times += ranks * growth
+    return times_held, times
 
 
 def _pieces(stretches: Stretches, schedule: Schedule, workload: Workload) -> _Pieces:

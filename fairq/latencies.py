@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ __all__ = [
     "METRICS",
     "QUANTILES",
     "group_positions",
+    "known",
     "latency_columns",
     "quantile",
+    "quantiles",
     "statistics_by_group",
     "statistics_of",
 ]
@@ -61,8 +64,27 @@ def quantile(values: Floats, level: float) -> float:
     >>> quantile(np.array([5.0, np.nan, 1.0, 3.0]), 0.5)
     3.0
     """
-    known = values[~np.isnan(values)]
-    return float(np.quantile(known, level, method="inverted_cdf")) if len(known) else np.nan
+    return quantiles(known(values), [level])[0]
+
+
+def quantiles(values: Floats, levels: Sequence[float]) -> list[float]:
+    """The ceil(np)-th smallest of the n `values`, none of them NaN, for each p of `levels`; NaN of none.
+
+    >>> quantiles(np.array([5.0, 1.0, 3.0]), [0.5, 0.9])
+    [3.0, 5.0]
+    """
+    count = len(values)
+    if count == 0:
+        return [np.nan] * len(levels)
+    ranks = [max(ceil(count * level - 1), 0) for level in levels]
+    cuts: list[float] = np.partition(values, ranks)[ranks].tolist()
+    return cuts
+
+
+def known(values: Floats) -> Floats:
+    """Those of `values` that are not NaN; the array itself where all are."""
+    missing = np.isnan(values)
+    return values[~missing] if missing.any() else values
 
 
 def statistics_of(metric: str, column: Floats) -> dict[str, float]:
@@ -73,12 +95,11 @@ def statistics_of(metric: str, column: Floats) -> dict[str, float]:
     >>> statistics_of("wait", np.array([1.0, np.nan, 3.0]))["wait_mean"]
     2.0
     """
-    values = column[~np.isnan(column)]
+    values = known(column)
     names = [f"{metric}_{name}" for name in QUANTILES]
-    if len(values) == 0:
-        return dict.fromkeys([f"{metric}_mean", *names], np.nan)
-    cuts = np.quantile(values, list(QUANTILES.values()), method="inverted_cdf").tolist()
-    return {f"{metric}_mean": float(values.mean())} | dict(zip(names, cuts, strict=True))
+    mean = float(values.mean()) if len(values) else np.nan
+    cuts = quantiles(values, list(QUANTILES.values()))
+    return {f"{metric}_mean": mean} | dict(zip(names, cuts, strict=True))
 
 
 def group_positions(group: Ints, count: int) -> list[Ints]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairq.errors import InputError
 from fairq.groups import WorkerGroup, per_worker
-from fairq.latencies import group_positions, quantile
+from fairq.latencies import group_positions, quantile, quantiles
 from fairq.occupancy import Occupancy
 from fairq.stretches import Laws
 from fairq.validation import whole_number
@@ -160,7 +160,7 @@ def _mean(values: Floats) -> float:
 def _quartiles(tokens: Ints) -> Ints:
     if len(tokens) == 0:
         return np.zeros(0, dtype=np.int64)
-    return np.unique(np.quantile(tokens, _QUARTERS, method="inverted_cdf").astype(np.int64))
+    return np.unique(np.array(quantiles(tokens.astype(np.float64), _QUARTERS)).astype(np.int64))
 
 
 def _checked(edges: Sequence[float]) -> Ints:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairq.cost import StepTime, max_feature
 from fairq.schedule import Schedule
+from fairq.sorting import last_beyond, stable_order
 
 __all__ = ["Stretches", "find_stretches"]
 
@@ -55,6 +57,7 @@ class Stretches:
     Attributes:
         stays: the stays that ran at least one step, by start (ties: by end), as indices into the schedule.
         begin, end: step counts on the axis of each of `stays`.
+        opened, closed: how many stretches begin before its begin, and before its end, of each of `stays`.
         origin: where each worker's steps begin on the axis (an entry a worker).
         first, steps: first step of the stretch on the axis, and how many it has.
         worker: whose it is.
@@ -69,6 +72,8 @@ class Stretches:
     stays: Ints
     begin: Ints
     end: Ints
+    opened: Ints
+    closed: Ints
     origin: Ints
     first: Ints
     steps: Ints
@@ -98,29 +103,39 @@ class Stretches:
         """Sum over the batch of (max m − m_i) in each step of a stretch (equation (6)), in tokens."""
         return self.starts - self.batch * self.oldest
 
-    def time_at(self, point: Ints) -> Floats:
+    def time_at(self, point: Ints, since: Ints | None = None) -> Floats:
         """The time at which the steps before the axis positions `point` have ended.
 
         Where a new stretch begins after an idle gap at `point`, this is the end of the step before.
+
+        Parameters:
+            since: for each point a stretch of the same stay, in which it lies or after which it comes.
         """
-        index = np.searchsorted(self.first, point, side="left") - 1
+        if since is None:
+            index = np.searchsorted(self.first, point, side="left") - 1
+        else:
+            index = since.copy()
+            later = np.flatnonzero(point > self.first[since] + self.steps[since])
+            index[later] = np.searchsorted(self.first, point[later], side="left") - 1
         return self._time(index, point - self.first[index])
 
     def start_times(self) -> Floats:
         """When each stretch begins (after the idle gap, where there is one)."""
-        index = np.arange(len(self.first))
-        return self._time(index, np.zeros_like(self.first))
+        return self._elapsed(slice(None), self.count, self.requests, self.footprint)
 
     def end_times(self) -> Floats:
         """When the last step of each stretch ends."""
-        return self._time(np.arange(len(self.first)), self.steps)
+        return self._time(slice(None), self.steps)
 
-    def _time(self, index: Ints, steps: Ints) -> Floats:
+    def _time(self, index: Ints | slice, steps: Ints) -> Floats:
         batch = self.batch[index]
         footprint = self.footprint[index] + max_feature(steps, batch, self.largest[index])
-        law = self.laws.of(self.worker[index])
-        elapsed = law.of(self.count[index] + steps, self.requests[index] + steps * batch, footprint)
-        times: Floats = self.base[index] + elapsed
+        return self._elapsed(
+            index, self.count[index] + steps, self.requests[index] + steps * batch, footprint
+        )
+
+    def _elapsed(self, index: Ints | slice, count: Ints, requests: Ints, footprint: Ints) -> Floats:
+        times: Floats = self.base[index] + self.laws.of(self.worker[index]).of(count, requests, footprint)
         return times
 
 
@@ -135,30 +150,94 @@ def find_stretches(schedule: Schedule, laws: Sequence[StepTime]) -> Stretches:
     ([2, 1], [1, 2], [1.0, 3.0])
     """
     origin, begin, end = _axis(schedule, len(laws))
-    order = np.lexsort((end, begin))
-    order = order[end[order] > begin[order]]  # a stay that the end of the run cut before its first step
-    stays, begin, end = order, begin[order], end[order]
-    points = np.unique(np.concatenate((begin, end)))
-    first, steps = points[:-1], np.diff(points)
-    begun = np.searchsorted(begin, first, side="right")
-    ends = np.sort(end)
-    ended = np.searchsorted(ends, first, side="right")
-    batch = begun - ended
-    kept = batch > 0  # a schedule without holes has no other stretch; a damaged one must not break us
-    first, steps, begun, ended, batch = first[kept], steps[kept], begun[kept], ended[kept], batch[kept]
-    oldest = begin[np.searchsorted(np.maximum.accumulate(end), first, side="right")] if len(end) else first
-    starts = _prefix(begin)[begun] - _prefix(begin[np.argsort(end, kind="stable")])[ended]
-    worker = np.searchsorted(origin, first, side="right") - 1
-    start = schedule.start[stays]
-    opening = _openings(start, schedule.finish[stays], begin, end, first, first == origin[worker])
-    base = start[np.searchsorted(begin, first, side="left")[_last_opening(opening)]]
-    footprint = max_feature(steps, batch, first - oldest + 1)
+    by_end = stable_order(end)
+    by_end = by_end[end[by_end] > begin[by_end]]  # the end of the run may cut a stay before its first step
+    rank = stable_order(begin[by_end])  # of those sorted by end: who begins together stays in that order
+    stays = by_end[rank]
+    points = _find_points(begin[stays], end[by_end])
+    first, begun, ended = points.at[points.busy], points.begun[points.busy], points.ended[points.busy]
+    starts = _prefix(begin[stays])[begun] - _prefix(begin[by_end])[ended]
+    begin, end, closed = begin[stays], end[stays], points.of_end[rank]
+    oldest = begin[_ended_with_all_before(closed, len(points.at))[points.busy]]
+    batch, worker = begun - ended, _owners(origin, first)
+    newest = begin[last_beyond(end, begun, first)] if batch.max(initial=0) > 1 else oldest
+    steps = points.steps[points.busy]
+    opening = _openings(schedule, stays, by_end, points, worker)
+    last = np.maximum.accumulate(np.where(opening, np.arange(len(opening)), 0))
+
+    def since_opening(counts: Ints) -> Ints:
+        before = _prefix(counts)[:-1]
+        return before - before[last]
+
     return Stretches(
-        stays=stays, begin=begin, end=end, origin=origin, first=first, steps=steps,
-        worker=worker, batch=batch, oldest=oldest, newest=_newest(begin, end, first, begun), starts=starts,
-        base=base, count=_since_opening(opening, steps), requests=_since_opening(opening, steps * batch),
-        footprint=_since_opening(opening, footprint), laws=Laws(laws),
+        stays=stays, begin=begin, end=end, opened=points.stretches_before[points.of_begin],
+        closed=points.stretches_before[closed], origin=origin, first=first, steps=steps,
+        worker=worker, batch=batch, oldest=oldest, newest=newest, starts=starts,
+        base=schedule.start[stays[points.begun_before[points.busy][last]]], count=since_opening(steps),
+        requests=since_opening(steps * batch),
+        footprint=since_opening(max_feature(steps, batch, first - oldest + 1)), laws=Laws(laws),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Points:
+    """The points of the axis in order, and how many stays have begun and ended by each, it included.
+
+    Attributes:
+        at: the points.
+        begun, ended: stays, by point.
+        of_begin, of_end: the index of its point for each begin, and for each end, in order.
+    """
+
+    at: Ints
+    begun: Ints
+    ended: Ints
+    of_begin: Ints
+    of_end: Ints
+
+    @property
+    def busy(self) -> Ints:
+        """Points from which a stretch runs: all but the last, in a schedule without holes."""
+        return np.flatnonzero(self.begun > self.ended)
+
+    @property
+    def begun_before(self) -> Ints:
+        """Stays that have begun before each point."""
+        return np.concatenate((np.zeros(1, dtype=np.int64), self.begun[:-1]))
+
+    @property
+    def steps(self) -> Ints:
+        """From each point to the next one."""
+        return np.diff(self.at, append=0)
+
+    @property
+    def stretches_before(self) -> Ints:
+        """How many stretches begin before each point."""
+        return _prefix(self.begun > self.ended)[:-1]
+
+
+def _find_points(begin: Ints, end: Ints) -> _Points:
+    """The points of stays, their begins and their ends each in order."""
+    moves = np.concatenate((2 * begin, 2 * end + 1))
+    moves.sort()
+    at, is_end = moves >> 1, (moves & 1).astype(bool)
+    is_last = np.ones(len(at), dtype=bool)
+    np.not_equal(at[1:], at[:-1], out=is_last[:-1])
+    last = np.flatnonzero(is_last)
+    number = np.cumsum(is_last) - is_last
+    ended = np.cumsum(is_end)[last]
+    return _Points(at[last], last + 1 - ended, ended, number[~is_end], number[is_end])
+
+
+def _ended_with_all_before(closed: Ints, points: int) -> Ints:
+    """By point, how many stays have ended with all that began before them; the next one is the oldest."""
+    return np.cumsum(np.bincount(np.maximum.accumulate(closed), minlength=points))
+
+
+def _owners(origin: Ints, first: Ints) -> Ints:
+    """Whose each stretch is: of the workers that begin by then on the axis, the last."""
+    begins = np.searchsorted(first, origin, side="left")
+    return np.repeat(np.arange(len(origin)), np.diff(begins, append=len(first)))
 
 
 def _axis(schedule: Schedule, workers: int) -> tuple[Ints, Ints, Ints]:
@@ -170,50 +249,22 @@ def _axis(schedule: Schedule, workers: int) -> tuple[Ints, Ints, Ints]:
     return origin, begin, begin + schedule.steps
 
 
-def _prefix(values: Ints) -> Ints:
+def _prefix(values: NDArray[Any]) -> Ints:
     """Sums of the first 0, 1, 2, ... of `values`."""
     return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(values)))
 
 
-def _newest(begin: Ints, end: Ints, first: Ints, begun: Ints) -> Ints:
-    """The largest start in each stretch's batch.
-
-    One pass: who has ended on top of the stack of starts is never needed again.  (The oldest is a
-    search in a running maximum, since whoever starts later cannot be older; the newest is not.)
-    """
-    starts, ends = begin.tolist(), end.tolist()
-    stack: list[int] = []
-    newest, entered = [], 0
-    for point, upto in zip(first.tolist(), begun.tolist(), strict=True):
-        stack.extend(range(entered, upto))
-        entered = upto
-        while ends[stack[-1]] <= point:
-            stack.pop()
-        newest.append(starts[stack[-1]])
-    return np.array(newest, dtype=np.int64)
-
-
 def _openings(
-    start: Floats, finish: Floats, begin: Ints, end: Ints, first: Ints, is_first: NDArray[np.bool_]
+    schedule: Schedule, stays: Ints, by_end: Ints, points: _Points, worker: Ints
 ) -> NDArray[np.bool_]:
     """Stretches before which the worker was idle: nobody stays on from before, and time has passed.
 
     Starting again at the very boundary at which the batch became empty is no gap.
     """
-    by_end = np.argsort(end, kind="stable")
-    begun_before = np.searchsorted(begin, first, side="left")
-    ended = np.searchsorted(end[by_end], first, side="right")
-    opened_at = start[begun_before % max(len(start), 1)]
-    closed_at = finish[by_end[ended - 1]]  # of the worker before, where the stretch is a worker's first
-    opening: NDArray[np.bool_] = is_first | ((begun_before == ended) & (opened_at != closed_at))
+    opening = np.ones(len(worker), dtype=bool)
+    np.not_equal(worker[1:], worker[:-1], out=opening[1:])
+    begun = points.begun_before[points.busy]
+    alone = np.flatnonzero((begun == points.ended[points.busy]) & ~opening)
+    closed_at = schedule.finish[by_end[begun[alone] - 1]]  # as many have ended
+    opening[alone] = schedule.start[stays[begun[alone]]] != closed_at
     return opening
-
-
-def _since_opening(opening: NDArray[np.bool_], counts: Ints) -> Ints:
-    """Running sum of `counts` before each stretch, begun anew at each opening."""
-    before = _prefix(counts)[:-1]
-    return before - before[_last_opening(opening)]
-
-
-def _last_opening(opening: NDArray[np.bool_]) -> Ints:
-    return np.maximum.accumulate(np.where(opening, np.arange(len(opening)), 0))
