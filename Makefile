@@ -21,7 +21,7 @@ help:
 	@echo "make test       lint, types and tests (under 10 minutes)"
 	@echo "make test-slow  the long statistical tests (under 30 minutes)"
 	@echo "make lint       lint and types alone"
-	@echo "make bench      requests per second, as a ratio to a bare SimPy loop"
+	@echo "make bench      speed, as ratios to bare SimPy, textbook programs and Ciw"
 	@echo "make clean      remove the environment, caches and builds (runs/ stays)"
 	@echo "Python 3.11 or newer is needed; choose one with: make PYTHON=python3.12 test"
 
@@ -50,9 +50,8 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks.throughput
-	$(BIN)/python -m benchmarks.scaling
-	$(BIN)/python -m benchmarks.growth
+	@$(BIN)/python -c 'import ciw' 2>/dev/null || $(INSTALL) --no-build-isolation --editable ".[dev,bench]"
+	$(BIN)/python -m benchmarks
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
