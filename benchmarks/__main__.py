@@ -1,7 +1,7 @@
 """Speed and memory of fairq as ratios, each measured within one run.
 
     python -m benchmarks [--sections NAME ...] [--requests N] [--rounds R] [--memory] [--out FILE]
-    python -m benchmarks --show FILE
+    python -m benchmarks --show FILE [--page]
     python -m benchmarks --smoke [--keep]
 
 With --targets, the first two also say whether what is promised is met.
@@ -17,6 +17,7 @@ from typing import NoReturn
 from benchmarks import memory, targets
 from benchmarks.contest import race
 from benchmarks.keeping import Kept, machine, now, read, versions, write
+from benchmarks.page import PAGE, renewed
 from benchmarks.sections import SECTIONS
 from benchmarks.smoke import smoke
 from benchmarks.tables import contest_table, heading, memory_table, report
@@ -59,6 +60,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--memory", action="store_true", help="peak memory too, up to 10,000,000 requests")
     parser.add_argument("--out", metavar="FILE", type=Path, help="keep what was measured there, as JSON")
     parser.add_argument("--show", metavar="FILE", type=Path, help="print what was kept there")
+    parser.add_argument("--page", action="store_true", help="with --show: renew the tables of the docs by it")
     parser.add_argument("--targets", action="store_true", help="then hold it to what is promised")
     parser.add_argument("--smoke", action="store_true", help="a handful of ratios against the kept ones")
     parser.add_argument("--keep", action="store_true", help="with --smoke: keep them")
@@ -72,12 +74,16 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
             raise unknown_name("--sections", name, SECTIONS)
     if options.keep and not options.smoke:
         raise InputError("--keep is given without --smoke, whose ratios it keeps")
+    if options.page and options.show is None:
+        raise InputError("--page is given without --show, whose tables it takes")
     return options
 
 
 def _shown(options: argparse.Namespace) -> Kept:
     kept = read(options.show)
     print("\n".join(report(kept)))
+    if options.page:
+        PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8"), kept), encoding="utf-8")
     return kept
 
 

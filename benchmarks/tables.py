@@ -29,11 +29,13 @@ def heading(kept: Kept) -> Iterator[str]:
 
 def contest_table(outcome: Outcome) -> Iterator[str]:
     """Requests per second and the ratio to the first contestant; in a contest about growth, the power."""
+    if outcome.grows and len(outcome.timings) > 1:
+        sizes = ", ".join(f"{timing.size:,.0f}" for timing in outcome.timings)
+        yield f"{outcome.name}: to the power {outcome.exponent()}; {outcome.grows} = {sizes}"
+        return
     yield outcome.name
     yield from (f"  {name}: {value:.2f}" for name, value in outcome.facts.items())
-    if outcome.grows:
-        yield from _growth(outcome)
-    elif outcome.timings:
+    if outcome.timings:
         base = outcome.timings[0].name
         yield f"  {'':38}{'requests':>10}{'requests/s':>12}{'ratio: median':>15}{'least':>8}{'most':>8}"
         for timing in outcome.timings:
@@ -42,13 +44,6 @@ def contest_table(outcome: Outcome) -> Iterator[str]:
                 numbers = f"{ratio.median:15.3f}{ratio.least:8.3f}{ratio.most:8.3f}"
                 yield f"  {timing.name:38}{timing.requests:10,}{timing.rate:12,.0f}{numbers}"
     yield from (f"  skipped: {name}: {reason}" for name, reason in outcome.skipped.items())
-
-
-def _growth(outcome: Outcome) -> Iterator[str]:
-    if len(outcome.timings) < 2:
-        return
-    sizes = ", ".join(f"{timing.size:,.0f}" for timing in outcome.timings)
-    yield f"  time grows with {outcome.grows} to the power {outcome.exponent()}; sizes {sizes}"
 
 
 def memory_table(peaks: list[Peak]) -> Iterator[str]:

@@ -105,7 +105,7 @@ def _oracle(kept: Kept) -> Iterator[Verdict]:
             stretch = nan if outcome is None else outcome.facts["mean stretch length"]
             for engine, part in OF_STRETCH.items():
                 own = f"{label(policy)}, {engine}"
-                words = f"{own}, {what}: at least {part:g} times a stretch ({stretch:.2f}) times the oracle"
+                words = f"{own}, {what}: over the oracle at least {part:g} of a stretch ({stretch:.2f})"
                 yield _speed(kept, contest, own, "oracle", part * stretch, words)
 
 

@@ -39,8 +39,8 @@ def poisson(requests: int, *, load: float, workers: int, batch_size: int) -> fai
 def single_slots(requests: int, *, load: float = 0.9, workers: int = 8) -> fairq.Workload:
     """An M/M/c queue: exponential lengths of mean 1,000 tokens, to be served with B = 1.
 
-    >>> workload = single_slots(1000)
-    >>> round(float(workload.tokens.sum() / workload.arrival.max() / 8), 1)  # the load that arrived
+    >>> workload = single_slots(100_000)
+    >>> round(float(workload.tokens.sum() / workload.arrival.max() / 8), 2)  # the load that arrived
     0.9
     """
     drawn = np.random.default_rng(3).exponential(MEAN_LONG, requests)
@@ -70,7 +70,7 @@ def stable_load(policy: str, alpha: float | None, workers: int) -> tuple[float, 
     found = [row for row in rows if (row["policy"], row["alpha"]) == key and int(row["workers"]) <= workers]
     if not found:
         raise InputError(
-            f"policy is {policy!r} with alpha {alpha!r}: {TABLE.name} of the study has no such row"
+            f"policy is {policy!r}, alpha {alpha!r}: {TABLE.name} of the study has no such row"
         )
     row = max(found, key=lambda row: int(row["workers"]))
     return float(row["load_low"]), float(row["load_high"])
