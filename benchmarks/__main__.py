@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
     return int(any(verdict.met is False for verdict in targets.verdicts(kept)))
 
 
-def _options(argv: list[str] | None) -> argparse.Namespace:
+def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="benchmarks", description=f"{__doc__}", allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--sections", metavar="NAME", nargs="+", help=f"of {', '.join(SECTIONS)}")
@@ -64,7 +64,11 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--targets", action="store_true", help="then hold it to what is promised")
     parser.add_argument("--smoke", action="store_true", help="a handful of ratios against the kept ones")
     parser.add_argument("--keep", action="store_true", help="with --smoke: keep them")
-    options = parser.parse_args(argv)
+    return parser
+
+
+def _options(argv: list[str] | None) -> argparse.Namespace:
+    options = _parser().parse_args(argv)
     for name in ("requests", "rounds"):
         text = getattr(options, name)
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
@@ -91,6 +95,8 @@ def _measured(options: argparse.Namespace) -> Kept:
     """Run the sections, printing each contest as it is over."""
     settings = f"{options.requests:,} requests, {options.rounds} rounds; requests table and summary included"
     kept = Kept({"date": now(), "machine": machine(), "versions": versions(), "settings": settings})
+    if options.out is not None:
+        write(kept, options.out)  # that it cannot be is better known now
     print("\n".join(heading(kept)), flush=True)
     for name in options.sections or SECTIONS:
         for contest in SECTIONS[name](options.requests):

@@ -1,6 +1,7 @@
 """Contestants side by side: each runs once a round, in turn, and a ratio is taken within a round.
 
-A machine that slows down for a while then slows all of them.
+A machine that slows down for a while then slows all of them.  Seconds are those of the processor, so that
+other work on the machine is not counted; nobody here waits for anything, or uses a second thread.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one call of a contestant in each round."""
+    """Seconds of processor time of one call of a contestant in each round."""
 
     name: str
     requests: int
@@ -131,7 +132,7 @@ def race(contest: Contest, rounds: int, least: float = 0.0) -> Outcome:
 
     Parameters:
         rounds: how many are counted.
-        least: seconds that a contestant runs at least in a round, called again and again.
+        least: seconds that a contestant computes at least in a round, called again and again.
     """
     seconds: dict[str, list[float]] = {each.name: [] for each in contest.contestants}
     for each in contest.contestants:
@@ -145,10 +146,10 @@ def race(contest: Contest, rounds: int, least: float = 0.0) -> Outcome:
 
 def _seconds(run: Callable[[], object], least: float) -> float:
     gc.collect()  # what others left behind is not this one's to clear away
-    calls, began = 0, time.perf_counter()
+    calls, began = 0, time.process_time()
     while True:
         run()
         calls += 1
-        elapsed = time.perf_counter() - began
+        elapsed = time.process_time() - began
         if elapsed >= least:
             return elapsed / calls

@@ -69,8 +69,6 @@ def stable_load(policy: str, alpha: float | None, workers: int) -> tuple[float, 
     key = (policy, "" if alpha is None else f"{alpha:g}")
     found = [row for row in rows if (row["policy"], row["alpha"]) == key and int(row["workers"]) <= workers]
     if not found:
-        raise InputError(
-            f"policy is {policy!r}, alpha {alpha!r}: {TABLE.name} of the study has no such row"
-        )
+        raise InputError(f"policy is {policy!r}, alpha {alpha!r}: {TABLE.name} of the study has no such row")
     row = max(found, key=lambda row: int(row["workers"]))
     return float(row["load_low"]), float(row["load_high"])

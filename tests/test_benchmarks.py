@@ -259,11 +259,15 @@ def test_the_command_prints_and_keeps(tmp_path: Path, capsys: pytest.CaptureFixt
         (["--sections", "pol"], "unknown --sections 'pol'"),
         (["--keep"], "--keep is given without --smoke"),
         (["--page"], "--page is given without --show"),
+        (["--out", "README.md/run.json"], "--out is 'README.md/run.json', which cannot be written"),
         (["--fast"], "unrecognized arguments: --fast"),
         (["--show", "nowhere.json"], "'nowhere.json' cannot be read: No such file"),
     ],
 )
-def test_a_bad_argument_is_one_line(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_argument_is_one_line(
+    words: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
     assert main(words) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
