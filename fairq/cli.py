@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from fairq import policies_command, trace_command
-from fairq.errors import FairqError, InputError, ReadWarning, unknown_name
+from fairq.errors import EngineWarning, FairqError, InputError, ReadWarning, unknown_name
 from fairq.manifest import own_version
 from fairq.validation import whole_number
 
@@ -85,9 +85,9 @@ def _warn(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """One line on stderr for what a trace's reader should know; any other warning in Python's own form."""
+    """One line on stderr for a warning of ours; any other warning in Python's own form."""
     text = warnings.formatwarning(message, category, filename, lineno, line)
-    if issubclass(category, ReadWarning):
+    if issubclass(category, (ReadWarning, EngineWarning)):
         text = f"fairq: warning: {' '.join(str(message).split())}\n"
     with suppress(OSError, AttributeError):
         (file or sys.stderr).write(text)
@@ -187,6 +187,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print("The run was there already: same scenario, seed and versions; nothing was simulated.")
     for text in study.readings:
         print(f"Read: {text}")
+    print(f"Engine: {study.engines_text}")
     print(f"Report: {study.report}")
     return OK
 

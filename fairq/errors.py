@@ -14,6 +14,7 @@ from typing import Any
 
 __all__ = [
     "CheckError",
+    "EngineWarning",
     "FairqError",
     "InputError",
     "PolicyError",
@@ -48,6 +49,10 @@ class InputError(FairqError, ValueError):
 
 class ReadWarning(UserWarning):
     """A trace was read, and rows of it were dropped, sorted or changed; the message counts them."""
+
+
+class EngineWarning(RuntimeWarning):
+    """The compiled engine does its work, but not as fast as it could; the message says what is in its way."""
 
 
 class RecordError(FairqError, LookupError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,19 @@ from fairq.textfile import require_regular
 if TYPE_CHECKING:
     from fairq.scenario import Scenario
 
-__all__ = ["MANIFEST", "differences", "manifest_of", "own_version", "read_manifest", "versions"]
+__all__ = [
+    "MANIFEST",
+    "causes",
+    "differences",
+    "manifest_of",
+    "own_version",
+    "read_manifest",
+    "told_of",
+    "versions",
+]
 
 MANIFEST = "manifest.json"
-ENGINE = "simpy"
+_TOLD = ("arrivals", "engine", "engines", "numba", "reading")
 _LIBRARIES = ("numpy", "pandas", "scipy", "simpy")
 
 
@@ -34,11 +43,39 @@ def manifest_of(scenario: Scenario) -> dict[str, Any]:
     return {
         "name": scenario.name,
         "seed": scenario.seed,
-        "engine": ENGINE,
         "versions": versions(),
         "inputs": _digests(scenario),
         "scenario": scenario.to_dict(),
     }
+
+
+def told_of(engines: Sequence[str], arrivals: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest tells beside what decides the results, ready for JSON.
+
+    Parameters:
+        engines: which ran each cell.
+        arrivals: what was drawn, as `Scenario.drawn_figures` has it.
+
+    >>> told_of(["simpy", "simpy"], {})
+    {'engine': 'simpy', 'engines': ['simpy', 'simpy'], 'arrivals': {}}
+    """
+    ran = sorted(set(engines))
+    told: dict[str, Any] = {"engine": " and ".join(ran), "engines": list(engines)}
+    if "compiled" in ran:
+        told["numba"] = metadata.version("numba")
+    return told | {"arrivals": dict(arrivals)}
+
+
+def causes(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides the results of `manifest`'s study: without what it tells beside, and without the engine.
+
+    >>> causes({"seed": 1, "engine": "simpy", "scenario": {"engine": "auto", "until": None}})
+    {'seed': 1, 'scenario': {'until': None}}
+    """
+    kept = {name: value for name, value in manifest.items() if name not in _TOLD}
+    if isinstance(scenario := kept.get("scenario"), Mapping):
+        kept["scenario"] = {name: value for name, value in scenario.items() if name != "engine"}
+    return kept
 
 
 def own_sources(scenario: Scenario) -> dict[str, Path]:

@@ -69,6 +69,7 @@ def report_page(study: Study, pictures: Sequence[tuple[Picture, bytes]]) -> str:
             ],
             limits=[prompt_model(study.scenario.workload.prompt_chunk), *LIMITS],
             readings=study.readings,
+            engines=study.engines_text,
             scenario=json.dumps(study.scenario.to_dict(), indent=2, ensure_ascii=False),
         )
     )

@@ -81,6 +81,11 @@ class Scenario(Part):
         description="Time of a step: 1 ('token'), by c and tau of cost ('cost'), of a preset, or a law.",
     )
     until: Amount | None = Field(default=None, description="Time at which the run stops; else all is served.")
+    engine: Literal["auto", "simpy", "compiled"] = Field(
+        default="auto",
+        description="What simulates: 'simpy'; 'compiled', machine code for the policies it knows; or 'auto', "
+        "the latter where it can and is worth it. The results are the same.",
+    )
     record: Literal["summary", "requests", "segments"] = Field(
         default="requests", description="How much a run keeps: 'segments' is everything."
     )
@@ -195,7 +200,7 @@ class Scenario(Part):
         except InputError as error:
             if not str(error).startswith("workload."):
                 raise  # a file's own error names the file
-            raise InputError(f"{self._source or 'scenario'}: {error}") from None
+            raise InputError(self.place(str(error))) from None
 
     def trace_path(self) -> Path | None:
         """The file of the arrivals, a trace or a ServeGen client; None without one.
@@ -232,6 +237,10 @@ class Scenario(Part):
         beside = given if self._source is None else self._source.parent / given
         return beside if beside.exists() else given
 
+    def place(self, message: str) -> str:
+        """`message` with the scenario's file before it, if it was read from one."""
+        return f"{self._source or 'scenario'}: {message}"
+
     def step_time(self) -> str | StepTime:
         """The clock as `fairq.simulate` takes it: a name or a `StepTime`."""
         clock = self.clock
@@ -241,15 +250,23 @@ class Scenario(Part):
         """Refuse seconds on the token clock with the fields that mend it."""
         if self.clock == "token" and workload.time_unit == "s":
             raise InputError(
-                f"{self._source or 'scenario'}: workload.arrivals are in seconds, but clock is 'token': it "
-                "must be 'cost' or a table { c, b, tau }, or workload.arrivals.rate must say how many arrive "
-                "a step"
+                self.place(
+                    "workload.arrivals are in seconds, but clock is 'token': it must be 'cost' or a table "
+                    "{ c, b, tau }, or workload.arrivals.rate must say how many arrive a step"
+                )
             )
 
-    def simulate(self, cell: Cell, replication: int, workload: Workload | None = None) -> Result:
+    def simulate(
+        self, cell: Cell, replication: int, workload: Workload | None = None, engine: str | None = None
+    ) -> Result:
         """Run one cell on one replication's requests (`workload`, if they are drawn already).
 
         The summary's `attrs` have the workload's ``"arrivals"``, as `drawn_figures` gives them.
+
+        Parameters:
+            cell, replication: what to run.
+            workload: what `draw` gave for the replication.
+            engine: another than the scenario's, as `fairq.engine_choice.choose_engines` has it for a study.
         """
         workload = self.draw(replication) if workload is None else workload
         self._check_clock(workload)
@@ -268,6 +285,7 @@ class Scenario(Part):
             queue_limit=self.pool.queue_limit,
             abandon_after=self.pool.patience,
             max_queued=self.pool.max_queued,
+            engine=self.engine if engine is None else engine,
             **cell.parameters,
         )
         result.summary.attrs["arrivals"] = self.drawn_figures(workload)

@@ -8,40 +8,33 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import joblib
 import pandas as pd
-from tqdm import tqdm
 
-from fairq.errors import FairqError, InputError
-from fairq.manifest import MANIFEST, differences, manifest_of, read_manifest
+from fairq.engine_choice import engines_of, engines_text
+from fairq.errors import InputError
+from fairq.manifest import MANIFEST, causes, differences, manifest_of, read_manifest, told_of
 from fairq.overload import Overload, find_overloads
 from fairq.provenance import reading_text
-from fairq.run_tables import class_rows, read_table, with_first
+from fairq.run_tables import read_table
 from fairq.rundir import written_whole
 from fairq.scenario import Scenario
 from fairq.statistics import Interval, intervals, summarise
+from fairq.study_runs import StudyRuns, parameters_of, run_all
 from fairq.validation import whole_number
 from fairq.wording import cell_label
 
 if TYPE_CHECKING:
     from fairq.scenario import Cell
-    from fairq.workload import Workload
 
 __all__ = ["Study", "load_study", "run_study"]
 
 _FILES = ("runs.csv", "summary.csv", "report.html")
 _CLASSES = "classes.csv"
-
-
-_Rows = tuple[dict[str, Any], list[dict[str, Any]]]
-"""A run's row of runs.csv, and its rows of classes.csv."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +53,7 @@ class Study:
             `fairq.Result.classes`; None of another.
         reused: whether the directory was there already and nothing was simulated.
         readings: how each file of requests was read, a line each: format, columns, rows used and left out.
+        engines: which engine ran each cell, ``"simpy"`` or ``"compiled"``; the figures do not depend on it.
     """
 
     directory: Path
@@ -69,6 +63,7 @@ class Study:
     classes: pd.DataFrame | None = None
     reused: bool = False
     readings: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
 
     @property
     def report(self) -> Path:
@@ -95,6 +90,11 @@ class Study:
         """The cells that did not keep up with the arrivals in some replication, by index."""
         return find_overloads(self.runs)
 
+    @property
+    def engines_text(self) -> str:
+        """Which engine ran what, in words."""
+        return engines_text(self.engines, list(self.labels.values()))
+
     def mark(self, cell: int) -> str:
         """What a table says beside the name of a cell that is not steady; nothing of one that is."""
         return self.overloads[cell].mark if cell in self.overloads else ""
@@ -106,7 +106,7 @@ def run_study(
     """Simulate every cell of `scenario` at every replication and write the run directory `out`.
 
     The cells of a replication share one drawn workload.  A finished directory of the same
-    scenario, seed, input files and versions is read and returned as it is.
+    scenario, seed, input files and versions is read and returned as it is, whichever engine made it.
 
     Parameters:
         out: the directory; it appears only when all is done.
@@ -116,7 +116,7 @@ def run_study(
 
     Raises:
         InputError: `out` is something else than a run directory, or one of another study and not `force`;
-            or the scenario asks for what is not allowed.
+            or the scenario asks for what is not allowed, or for an engine that cannot run one of its cells.
         CheckError, PolicyError: a run broke one of its invariants, or its policy answered wrongly; the
             error names cell and replication.
         OSError: `out` cannot be written.
@@ -127,9 +127,8 @@ def run_study(
     if readings := scenario.readings():
         manifest["reading"] = readings
     with written_whole(directory, replace=force) as fresh:
-        drawn: dict[str, Any] = {}
-        runs, classes = _simulate_all(scenario, jobs, progress, drawn)
-        _write(fresh, scenario, manifest | {"arrivals": drawn}, runs, classes)
+        done = run_all(scenario, jobs, progress)
+        _write(fresh, scenario, manifest | told_of(done.engines, done.arrivals), done)
     return load_study(directory)
 
 
@@ -152,7 +151,8 @@ def load_study(directory: str | Path, *, reused: bool = False) -> Study:
             raise InputError(f"{directory} is no whole run directory: it has no {name}")
     runs, summary = (read_table(directory / name) for name in ("runs.csv", "summary.csv"))
     classes = read_table(directory / _CLASSES, texts=["class"]) if _has_classes(scenario) else None
-    return Study(directory, scenario, runs, summary, classes, reused, _readings(manifest, directory))
+    readings, engines = _readings(manifest, directory), _engines(manifest, directory, scenario)
+    return Study(directory, scenario, runs, summary, classes, reused, readings, engines)
 
 
 def _has_classes(scenario: Scenario) -> bool:
@@ -169,6 +169,13 @@ def _readings(manifest: dict[str, Any], directory: Path) -> tuple[str, ...]:
         return tuple(reading_text(entry) for entry in manifest.get("reading", {}).values())
     except (AttributeError, KeyError, TypeError, ValueError):
         raise InputError(f"{directory / MANIFEST} is damaged: its 'reading' is none of fairq's") from None
+
+
+def _engines(manifest: dict[str, Any], directory: Path, scenario: Scenario) -> tuple[str, ...]:
+    try:
+        return engines_of(manifest, len(scenario.cells()))
+    except (TypeError, ValueError):
+        raise InputError(f"{directory / MANIFEST} is damaged: its 'engines' are none of fairq's") from None
 
 
 def _is_finished(directory: Path, manifest: dict[str, Any], force: bool, files: tuple[str, ...]) -> bool:
@@ -189,9 +196,7 @@ def _is_finished(directory: Path, manifest: dict[str, Any], force: bool, files: 
         raise InputError(f"{error}; nothing there is overwritten, name another directory") from None
     if force:
         return False
-    told = ("arrivals", "reading")  # what was drawn and how files were read: no causes
-    found = {name: value for name, value in found.items() if name not in told}
-    reasons = list(differences(found, manifest))
+    reasons = list(differences(causes(found), causes(manifest)))
     reasons += [f"{name} is missing" for name in files if not (directory / name).is_file()]
     if reasons:
         what = "; ".join(reasons[:3])
@@ -199,83 +204,21 @@ def _is_finished(directory: Path, manifest: dict[str, Any], force: bool, files: 
     return True
 
 
-def _simulate_all(
-    scenario: Scenario, jobs: int, progress: bool, drawn: dict[str, Any]
-) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """A row per replication and cell, in that order whatever process finished first; and those of classes.
-
-    `drawn` is filled with the figures of the first replication's arrivals.
-    """
-    cells = scenario.cells()
-    if jobs == 1:
-        rows: Iterator[_Rows] = (_rows(*task) for task in _tasks(scenario, cells, drawn))
-    else:
-        pool = joblib.Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)
-        rows = pool(joblib.delayed(_rows)(*task) for task in _tasks(scenario, cells, drawn))
-    total = len(cells) * scenario.replications
-    bar = tqdm(rows, total=total, unit="run", desc=scenario.name, disable=None if progress else True)
-    try:
-        done = list(bar)
-    except BrokenProcessPool:
-        raise FairqError(
-            "a process of this run was killed, probably for lack of memory: use fewer --jobs"
-        ) from None
-    first = ["cell", "replication", "policy", *_parameters(cells)]
-    by_class = [row for _, rows in done for row in rows]
-    classes = with_first(by_class, [*first, "class"]) if by_class else None
-    return with_first([row for row, _ in done], first), classes
-
-
-def _parameters(cells: list[Cell]) -> list[str]:
-    """Names of the policies' parameters, in order of first appearance."""
-    return list(dict.fromkeys(name for cell in cells for name in cell.parameters))
-
-
-def _tasks(
-    scenario: Scenario, cells: list[Cell], drawn: dict[str, Any]
-) -> Iterator[tuple[Scenario, Cell, int, Workload]]:
-    """The runs to do; a replication's workload is drawn once, when its first run is due."""
-    for replication in range(scenario.replications):
-        workload = scenario.draw(replication)
-        if replication == 0:
-            drawn.update(scenario.drawn_figures(workload))
-        for cell in cells:
-            yield scenario, cell, replication, workload
-
-
-def _rows(scenario: Scenario, cell: Cell, replication: int, workload: Workload) -> _Rows:
-    """Simulate one cell once, check it, and keep its summary, and its classes where the scenario has any."""
-    if scenario.record == "summary":  # a check needs the table
-        scenario = scenario.model_copy(update={"record": "requests"})
-    try:
-        result = scenario.simulate(cell, replication, workload)
-        result.check()
-        classes = class_rows(result) if _has_classes(scenario) else []
-    except FairqError as error:
-        error.add_note(f"in {cell_label(cell.policy, cell.parameters)}, replication {replication}")
-        raise
-    identity = {"cell": cell.index, "replication": replication, "policy": cell.policy, **cell.parameters}
-    row = identity | {str(name): value for name, value in result.summary.items()}
-    return row, [identity | of_class for of_class in classes]
-
-
-def _write(
-    directory: Path,
-    scenario: Scenario,
-    manifest: dict[str, Any],
-    runs: pd.DataFrame,
-    classes: pd.DataFrame | None,
-) -> None:
+def _write(directory: Path, scenario: Scenario, manifest: dict[str, Any], done: StudyRuns) -> None:
     """Every file of the run directory; numbers as the shortest text that reads back the same."""
     from fairq.report import write_report  # it draws, and a Study is often read without
 
-    keys = ["cell", "policy", *_parameters(scenario.cells())]
-    metrics = [name for name in runs.columns if name not in {"replication", *keys}]
-    summary = summarise(runs, keys, metrics)
+    keys = ["cell", "policy", *parameters_of(scenario.cells())]
+    metrics = [name for name in done.runs.columns if name not in {"replication", *keys}]
+    summary = summarise(done.runs, keys, metrics)
     text = json.dumps(manifest, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
     (directory / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
-    tables = {"runs.csv": runs, "summary.csv": summary}
-    for name, table in (tables if classes is None else tables | {_CLASSES: classes}).items():
-        table.to_csv(directory / name, index=False, lineterminator="\n", encoding="utf-8")
+    tables = {"runs.csv": done.runs, "summary.csv": summary, _CLASSES: done.classes}
+    for name, table in tables.items():
+        if table is not None:
+            table.to_csv(directory / name, index=False, lineterminator="\n", encoding="utf-8")
     readings = _readings(manifest, directory)
-    write_report(Study(directory, scenario, runs, summary, classes, readings=readings), directory)
+    study = Study(
+        directory, scenario, done.runs, summary, done.classes, readings=readings, engines=done.engines
+    )
+    write_report(study, directory)

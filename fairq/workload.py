@@ -8,6 +8,7 @@ through the same checks, and an error says where the bad value stands.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,6 +73,25 @@ class Workload:
         for values in (*(getattr(self, name) for name in _ARRAYS), *self.measured.values(), self.widened):
             if values is not None:
                 values.setflags(write=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is sent: labels as a number each, so that all columns are plain memory."""
+        state = {name: value for name, value in self.__dict__.items() if name != "_coded_labels"}
+        return state | {"label": self._coded_labels}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        codes, labels = state["label"]
+        # A mapped file becomes an array like any other, and what was one array stays one.
+        plain = {id(state[name]): np.asarray(state[name]) for name in _ARRAYS if name != "label"}
+        columns = {name: plain[id(state[name])] for name in _ARRAYS if name != "label"}
+        self.__dict__.update(state | columns | {"label": labels[codes]})
+        self.__post_init__()
+
+    @cached_property
+    def _coded_labels(self) -> tuple[NDArray[np.int32], NDArray[np.object_]]:
+        """The place of each request's label among the different ones, and those."""
+        codes, labels = pd.factorize(self.label)
+        return codes.astype(np.int32), labels
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -11,14 +11,33 @@ import pytest
 
 import fairq
 
-HEAVY = ["jinja2", "joblib", "matplotlib", "pydantic", "scipy.stats", "seaborn", "tqdm"]
-"""Needed only to draw, to report or to read a scenario: each costs tenths of a second to import."""
+HEAVY = [
+    "jinja2", "joblib", "llvmlite", "matplotlib", "numba", "pydantic", "scipy.stats", "seaborn", "tqdm",
+]  # fmt: skip
+"""Needed only to draw, to report, to read a scenario or to compile: each costs tenths of a second to import."""
+
+MODULES = "print(*sys.modules, file=sys.stderr)"
+RUN = "fairq.simulate(fairq.Workload.from_arrays([3, 1]), 'fcfs', batch_size=2, engine='auto')"
+COMMAND = "from fairq.cli import main; main(sys.argv[1:])"
 
 
-def test_import_is_light() -> None:
-    program = "import sys, fairq; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert not set(done.stdout.split()) & set(HEAVY)
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [
+        ("", []),
+        (RUN, []),  # what is small is not worth loading a compiler
+        (COMMAND, ["--help"]),
+        (COMMAND, ["run", "--help"]),
+        (COMMAND, ["--version"]),
+        (COMMAND, ["policies"]),
+    ],
+    ids=["import", "simulate", "help", "run help", "version", "policies"],
+)
+def test_what_is_heavy_is_left_alone(program: str, arguments: list[str]) -> None:
+    command = [sys.executable, "-c", f"import sys, fairq; {program}; {MODULES}", *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "fairq.simulate" in done.stderr.split()
+    assert not set(done.stderr.split()) & set(HEAVY)
 
 
 @pytest.mark.parametrize("name", fairq.__all__)

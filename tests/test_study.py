@@ -89,8 +89,17 @@ def test_summary_is_the_mean_over_replications(study: Study) -> None:
 
 def test_manifest_says_what_was_run_and_not_when(study: Study) -> None:
     manifest = json.loads((study.directory / "manifest.json").read_text(encoding="utf-8"))
-    assert list(manifest) == ["name", "seed", "engine", "versions", "inputs", "scenario", "arrivals"]
-    assert (manifest["seed"], manifest["engine"]) == (7, "simpy")
+    assert list(manifest) == [
+        "name",
+        "seed",
+        "versions",
+        "inputs",
+        "scenario",
+        "engine",
+        "engines",
+        "arrivals",
+    ]
+    assert (manifest["seed"], manifest["engine"], manifest["engines"]) == (7, "simpy", ["simpy"] * 4)
     assert Scenario.from_dict(manifest["scenario"]) == study.scenario
     assert set(manifest["versions"]) == {"fairq", "python", "numpy", "pandas", "scipy", "simpy"}
 

@@ -13,6 +13,7 @@ import numba
 
 from fairq import cohort, cost
 from fairq.compiled.kernel import serve
+from fairq.errors import EngineWarning
 
 __all__ = ["kernel"]
 
@@ -79,6 +80,6 @@ def _say_so(error: Exception) -> None:
     warnings.warn(
         f"the compiled engine cannot be kept on disk, so each process compiles it anew ({error}); "
         "NUMBA_CACHE_DIR may name a folder that can be written",
-        RuntimeWarning,
+        EngineWarning,
         stacklevel=4,
     )
