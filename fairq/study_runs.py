@@ -1,18 +1,21 @@
 """Every run of a study: each replication's workload drawn once and shared, each run simulated and checked.
 
-The workload is drawn where the study was started.  Other processes are handed its arrays as files in
-memory, written once a replication and mapped, not copied; they are gone when the last run of the replication
-has been.  A run goes out as scenario, cell and workload and comes back as rows, so nothing but the
-way of handing them over supposes that all processes are on one machine.
+The workload is drawn where the study was started.  Other processes map the file that it is written to, once a
+replication, and that goes when the replication's last run is done.  A run goes out as scenario, cell and
+workload and comes back as rows: only the file supposes that all processes are on one machine.
 """
 
 from __future__ import annotations
 
+import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import joblib
 import pandas as pd
@@ -21,6 +24,7 @@ from tqdm import tqdm
 from fairq.engine_choice import choose_engines
 from fairq.errors import FairqError
 from fairq.run_tables import class_rows, with_first
+from fairq.sharing import read_shared, write_shared
 from fairq.wording import cell_label
 
 if TYPE_CHECKING:
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["StudyRuns", "parameters_of", "run_all"]
 
-_MAPPED = 10_000  # bytes of an array from which on it is mapped: a short one is copied as fast
 _REDRAW = 0.2  # least seconds between two states of the progress bar
 _SMOOTHING = 0.05  # cells differ, and come round: the time left goes by the mean of many runs
 
@@ -53,14 +56,14 @@ class StudyRuns:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A run to do, the `number`-th."""
+    """A run to do, the `number`-th; its workload, or the file that has it."""
 
     number: int
     scenario: Scenario
     cell: Cell
     replication: int
     engine: str
-    workload: Workload
+    workload: Workload | Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,7 @@ class _Done:
     """A run's row of runs.csv, its rows of classes.csv, and the warnings that it gave."""
 
     number: int
+    replication: int
     row: dict[str, Any]
     by_class: list[dict[str, Any]]
     warned: list[tuple[type[Warning], str]]
@@ -85,7 +89,16 @@ def run_all(scenario: Scenario, jobs: int, progress: bool) -> StudyRuns:
     drawn = [scenario.draw(0)]
     engines, arrivals = choose_engines(scenario, drawn[0]), scenario.drawn_figures(drawn[0])
     cells = scenario.cells()
-    done = _in_order(_tasks(scenario, cells, engines, drawn), jobs, _bar(scenario, cells, progress))
+    tasks, bar = _tasks(scenario, cells, engines, drawn), _bar(scenario, cells, progress)
+    try:
+        with bar:
+            done = _collected(
+                map(_carry_out, tasks) if jobs == 1 else _shared_out(tasks, len(cells), jobs), bar
+            )
+    except BrokenProcessPool:
+        raise FairqError(
+            "a process of this run was killed, probably for lack of memory: use fewer --jobs"
+        ) from None
     first = ["cell", "replication", "policy", *parameters_of(cells)]
     by_class = [row for each in done for row in each.by_class]
     classes = with_first(by_class, [*first, "class"]) if by_class else None
@@ -127,40 +140,68 @@ def _tasks(
             number += 1
 
 
-def _in_order(tasks: Iterator[_Task], jobs: int, bar: tqdm[Any]) -> list[_Done]:
+def _collected(runs: Iterable[_Done], bar: tqdm[Any]) -> list[_Done]:
     """What came of the tasks, by number; each distinct warning is given once."""
     found, given = [], set()
-    try:
-        with bar:
-            for done in _carried_out(tasks, jobs):
-                found.append(done)
-                bar.update()
-                for category, text in done.warned:
-                    if (category, text) not in given:
-                        given.add((category, text))
-                        with tqdm.external_write_mode():
-                            warnings.warn(text, category, stacklevel=2)
-    except BrokenProcessPool:
-        raise FairqError(
-            "a process of this run was killed, probably for lack of memory: use fewer --jobs"
-        ) from None
+    for done in runs:
+        found.append(done)
+        bar.update()
+        for category, text in done.warned:
+            if (category, text) not in given:
+                given.add((category, text))
+                with tqdm.external_write_mode():
+                    warnings.warn(text, category, stacklevel=2)
     return sorted(found, key=lambda done: done.number)
 
 
-def _carried_out(tasks: Iterator[_Task], jobs: int) -> Iterator[_Done]:
+def _each(tasks: Iterable[_Task], cells: int, jobs: int) -> Generator[_Done, None, None]:
+    """What comes of each task, as it is done."""
     if jobs == 1:
-        return map(_carry_out, tasks)
-    pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", max_nbytes=_MAPPED, mmap_mode="r")
-    done: Iterator[_Done] = pool(joblib.delayed(_carry_out)(task) for task in tasks)
-    return done
+        yield from map(_carry_out, tasks)
+    else:
+        yield from _shared_out(tasks, cells, jobs)
+
+
+def _shared_out(tasks: Iterable[_Task], cells: int, jobs: int) -> Generator[_Done, None, None]:
+    """Carry out the tasks in other processes; as they finish, in whatever order.
+
+    A few tasks more than there are processes are waiting, so few workloads exist at a time.
+    """
+    pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", max_nbytes=None)
+    finished: Counter[int] = Counter()
+    with tempfile.TemporaryDirectory(prefix="fairq-", ignore_cleanup_errors=True) as folder:
+        written = _written(tasks, Path(folder))
+        with closing(pool(joblib.delayed(_carry_out)(task) for task in written)) as runs:
+            for done in runs:
+                finished[done.replication] += 1
+                if finished[done.replication] == cells:
+                    with suppress(OSError):  # where a file in use cannot be removed, it goes with its folder
+                        _file_of(Path(folder), done.replication).unlink()
+                yield done
+
+
+def _written(tasks: Iterable[_Task], folder: Path) -> Iterator[_Task]:
+    """The tasks with a file in place of the workload, written when its first one is due."""
+    last = -1
+    for task in tasks:
+        path = _file_of(folder, task.replication)
+        if task.replication != last:
+            write_shared(cast("Workload", task.workload), path)
+            last = task.replication
+        yield replace(task, workload=path)
+
+
+def _file_of(folder: Path, replication: int) -> Path:
+    return folder / f"workload-{replication}"
 
 
 def _carry_out(task: _Task) -> _Done:
     """Simulate one cell once, check it, and keep its summary, and its classes where the scenario has any."""
-    cell = task.cell
+    cell, workload = task.cell, task.workload
     with warnings.catch_warnings(record=True) as caught:
         try:
-            result = task.scenario.simulate(cell, task.replication, task.workload, task.engine)
+            workload = read_shared(workload) if isinstance(workload, Path) else workload
+            result = task.scenario.simulate(cell, task.replication, workload, task.engine)
             result.check()
             by_class = class_rows(result) if task.scenario.workload.classes is not None else []
         except FairqError as error:
@@ -169,4 +210,5 @@ def _carry_out(task: _Task) -> _Done:
     identity = {"cell": cell.index, "replication": task.replication, "policy": cell.policy, **cell.parameters}
     row = identity | {str(name): value for name, value in result.summary.items()}
     warned = [(warning.category, str(warning.message)) for warning in caught]
-    return _Done(task.number, row, [identity | of_class for of_class in by_class], warned)
+    by_class = [identity | of_class for of_class in by_class]
+    return _Done(task.number, task.replication, row, by_class, warned)

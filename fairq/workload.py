@@ -81,10 +81,7 @@ class Workload:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         codes, labels = state["label"]
-        # A mapped file becomes an array like any other, and what was one array stays one.
-        plain = {id(state[name]): np.asarray(state[name]) for name in _ARRAYS if name != "label"}
-        columns = {name: plain[id(state[name])] for name in _ARRAYS if name != "label"}
-        self.__dict__.update(state | columns | {"label": labels[codes]})
+        self.__dict__.update(state | {"label": labels[codes]})
         self.__post_init__()
 
     @cached_property

@@ -14,7 +14,7 @@ import fairq
 HEAVY = [
     "jinja2", "joblib", "llvmlite", "matplotlib", "numba", "pydantic", "scipy.stats", "seaborn", "tqdm",
 ]  # fmt: skip
-"""Needed only to draw, to report, to read a scenario or to compile: each costs tenths of a second to import."""
+"""Needed only to draw, report, read a scenario or compile: each costs tenths of a second to import."""
 
 MODULES = "print(*sys.modules, file=sys.stderr)"
 RUN = "fairq.simulate(fairq.Workload.from_arrays([3, 1]), 'fcfs', batch_size=2, engine='auto')"
@@ -34,7 +34,7 @@ COMMAND = "from fairq.cli import main; main(sys.argv[1:])"
     ids=["import", "simulate", "help", "run help", "version", "policies"],
 )
 def test_what_is_heavy_is_left_alone(program: str, arguments: list[str]) -> None:
-    command = [sys.executable, "-c", f"import sys, fairq; {program}; {MODULES}", *arguments]
+    command = [sys.executable, "-c", f"import sys, fairq\n{program}\n{MODULES}", *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert "fairq.simulate" in done.stderr.split()
     assert not set(done.stderr.split()) & set(HEAVY)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_study import SMALL, small_scenario
+from small_study import small_scenario
 from test_study import contents
 
 import fairq
@@ -26,6 +26,7 @@ from fairq.errors import EngineWarning
 from fairq.manifest import read_manifest
 from fairq.result import Result
 from fairq.scenario import Scenario
+from fairq.sharing import read_shared, write_shared
 from fairq.study import Study, load_study, run_study
 
 needs_numba = pytest.mark.skipif(
@@ -303,60 +304,89 @@ def test_a_cache_folder_that_cannot_be_written_is_said_once_a_study(tmp_path: Pa
 # One workload for all
 
 
-def shared_files() -> set[Path]:
-    """Files in memory or in the folder of temporary files that arrays are mapped from."""
-    folders = [folder for folder in (Path("/dev/shm"), Path(tempfile.gettempdir())) if folder.is_dir()]  # noqa: S108
-    found = (folder.glob(f"joblib_memmapping_folder_{os.getpid()}_*/*") for folder in folders)
-    return {path for paths in found for path in paths}
-
-
-MANY = SMALL.replace("requests = 30", "requests = 4_000").replace("replications = 3", "replications = 12")
-
-
-def test_a_replications_arrays_are_written_once_and_gone_soon(
+def test_a_replications_workload_is_written_once_and_gone_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tokens and codes of labels, of at most a few replications at a time, and in the end of none."""
-    before, seen = shared_files(), []
+    """One file a replication, of a few of twelve at a time, and none in the end."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    written, there = [], []
 
-    class Watching(study_runs.tqdm):
+    def write(workload: fairq.Workload, path: Path) -> None:
+        written.append(path.name)
+        write_shared(workload, path)
+        there.append(len(list(tmp_path.glob("fairq-*/*"))))
+
+    monkeypatch.setattr(study_runs, "write_shared", write)
+    run_study(small(tmp_path, "replications=12"), tmp_path / "run", jobs=2, progress=False)
+    assert written == [f"workload-{replication}" for replication in range(12)]
+    assert max(there) <= 4  # pre-dispatched: two tasks a process, of four a replication
+    assert not list(tmp_path.glob("fairq-*"))
+
+
+@pytest.mark.parametrize("where", ["drawing", "waiting"])
+def test_a_failing_study_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    draw, trouble = Scenario.draw, fairq.InputError("too long") if where == "drawing" else KeyboardInterrupt()
+
+    def failing(self: Scenario, replication: int) -> fairq.Workload:
+        if replication == 4:
+            raise trouble
+        return draw(self, replication)
+
+    done = []
+
+    class Interrupted(study_runs.tqdm):
         def update(self, n: float = 1) -> bool | None:
-            seen.append(shared_files() - before)
+            done.append(n)
+            if len(done) == 9:
+                raise trouble
             return super().update(n)
 
-    monkeypatch.setattr(study_runs, "tqdm", Watching)
-    scenario = Scenario.load(small_scenario(tmp_path, MANY))
-    run_study(scenario, tmp_path / "run", jobs=2, progress=False)
-    per_replication = 4  # arrival, tokens, prompt_tokens, codes of labels; the other columns are tokens too
-    names = set().union(*seen)
-    assert 0 < len(names) <= per_replication * scenario.replications
-    assert max(map(len, seen)) <= per_replication * 5  # of twelve
-    assert shared_files() - before == set()
+    if where == "drawing":
+        monkeypatch.setattr(Scenario, "draw", failing)
+    else:
+        monkeypatch.setattr(study_runs, "tqdm", Interrupted)
+    scenario = small(tmp_path, "replications=12")
+    with pytest.raises(type(trouble)):
+        run_study(scenario, tmp_path / "run", jobs=2, progress=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
-def test_a_workload_is_the_same_after_a_journey() -> None:
-    given = fairq.Workload.from_arrays(
-        [3, 4, 5], arrival=[0, 1, 1], upper=[4, 4, 9], label=["chat", "", "chat"], time_unit="s"
-    )
-    found = pickle.loads(pickle.dumps(given))  # noqa: S301
-    assert found.frame.equals(given.frame)
-    assert found.frame.dtypes.equals(given.frame.dtypes)
-    assert found.time_unit == "s"
-    assert found.billed_tokens is found.tokens
-    for name in ("arrival", "tokens", "label"):
-        assert not getattr(found, name).flags.writeable
-    assert len(pickle.loads(pickle.dumps(fairq.Workload.empty()))) == 0  # noqa: S301
+def test_a_process_reads_a_replications_workload_once(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_shared(fairq.Workload.from_arrays([3, 1]), tmp_path / name)
+    first = read_shared(tmp_path / "one")
+    (tmp_path / "one").unlink()
+    assert read_shared(tmp_path / "one") is first
+    assert read_shared(tmp_path / "two") is not first
+    assert first.tokens.tolist() == [3, 1]
 
 
-def test_a_mapped_array_is_an_array_like_any_other(tmp_path: Path) -> None:
-    path = tmp_path / "tokens.npy"
-    np.save(path, np.array([3, 4, 5]))
-    workload = fairq.Workload.from_arrays([3, 4, 5])
-    state = workload.__getstate__() | {"tokens": np.load(path, mmap_mode="r")}
-    made = object.__new__(fairq.Workload)
-    made.__setstate__(state)
-    assert type(made.tokens) is np.ndarray
-    assert made.tokens.tolist() == [3, 4, 5]
+WORKLOADS = {
+    "all columns": fairq.Workload.from_arrays(
+        [3, 4, 5],
+        arrival=[0, 1, 1],
+        prompt_tokens=[1, 0, 2],
+        lower=[1, 4, 2],
+        upper=[4, 4, 9],
+        label=["chat", "", "chat"],
+        time_unit="s",
+    ).with_terms({"chat": fairq.Terms(price=0.5)}),
+    "short": fairq.Workload.from_arrays([3]),
+    "empty": fairq.Workload.empty(),
+}
+
+
+@pytest.mark.parametrize("given", WORKLOADS.values(), ids=WORKLOADS)
+def test_a_workload_is_the_same_after_a_journey(tmp_path: Path, given: fairq.Workload) -> None:
+    write_shared(given, tmp_path / "file")
+    for found in (read_shared(tmp_path / "file"), pickle.loads(pickle.dumps(given))):  # noqa: S301
+        assert found.frame.equals(given.frame)
+        assert (found.frame.dtypes == given.frame.dtypes).all()
+        assert (found.time_unit, found.terms) == (given.time_unit, given.terms)
+        assert found.billed_tokens is found.tokens  # what was one array stays one
+        for name in ("arrival", "tokens", "label", "upper"):
+            assert not getattr(found, name).flags.writeable
 
 
 # Progress
