@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -91,10 +91,8 @@ def run_all(scenario: Scenario, jobs: int, progress: bool) -> StudyRuns:
     cells = scenario.cells()
     tasks, bar = _tasks(scenario, cells, engines, drawn), _bar(scenario, cells, progress)
     try:
-        with bar:
-            done = _collected(
-                map(_carry_out, tasks) if jobs == 1 else _shared_out(tasks, len(cells), jobs), bar
-            )
+        with bar, closing(_each(tasks, len(cells), jobs)) as runs:
+            done = _collected(runs, bar)
     except BrokenProcessPool:
         raise FairqError(
             "a process of this run was killed, probably for lack of memory: use fewer --jobs"
@@ -167,17 +165,28 @@ def _shared_out(tasks: Iterable[_Task], cells: int, jobs: int) -> Generator[_Don
 
     A few tasks more than there are processes are waiting, so few workloads exist at a time.
     """
-    pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", max_nbytes=None)
+    pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, max_nbytes=None)
     finished: Counter[int] = Counter()
     with tempfile.TemporaryDirectory(prefix="fairq-", ignore_cleanup_errors=True) as folder:
         written = _written(tasks, Path(folder))
-        with closing(pool(joblib.delayed(_carry_out)(task) for task in written)) as runs:
+        with _closing_quietly(pool(joblib.delayed(_carry_out)(task) for task in written)) as runs:
             for done in runs:
                 finished[done.replication] += 1
                 if finished[done.replication] == cells:
                     with suppress(OSError):  # where a file in use cannot be removed, it goes with its folder
                         _file_of(Path(folder), done.replication).unlink()
                 yield done
+
+
+@contextmanager
+def _closing_quietly(runs: Generator[_Done, None, None]) -> Iterator[Iterator[_Done]]:
+    """`runs`, ended in any case; that some are done which nobody wants is no news to who interrupted them."""
+    try:
+        yield runs
+    finally:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".* tasks have been successfully executed")
+            runs.close()
 
 
 def _written(tasks: Iterable[_Task], folder: Path) -> Iterator[_Task]:
