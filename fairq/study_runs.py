@@ -185,7 +185,7 @@ def _closing_quietly(runs: Generator[_Done, None, None]) -> Iterator[Iterator[_D
         yield runs
     finally:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".* tasks have been successfully executed")
+            warnings.filterwarnings("ignore", message=r"\d+ tasks (have|which) ")
             runs.close()
 
 
