@@ -94,8 +94,8 @@ def _integrals(pieces: _Pieces, laws: Laws) -> tuple[Floats, Floats]:
     Step t = 0 .. n − 1 of a piece takes d + t·d' and holds k + t·k', all four constant.
     """
     law, n = laws.of(pieces.worker), pieces.steps.astype(np.float64)
-    one, none = np.int64(1), np.int64(0)
-    first = law.of(one, pieces.batch, pieces.batch * pieces.largest)
+    none = np.zeros_like(pieces.steps)
+    first = law.of(none + 1, pieces.batch, pieces.batch * pieces.largest)
     held, gain = pieces.held + pieces.gain, pieces.gain
     ranks = n * (n - 1) / 2
     times_held, times = n * first * held + ranks * (first * gain), n * first
