@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,16 @@ from fairq.outcomes import as_categories, outcome_codes
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches, find_stretches
 from fairq.summary import summarise
+from fairq.totals import Totals, totals_of
 from fairq.workload import Workload
 
 __all__ = ["Account", "account"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+_SEGMENT = ("worker", "start", "end", "steps", "batch", "min_progress", "max_progress")
+_PART = 50_000  # stays; several workers' are cut together up to so many, to keep arrays in the cache
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,6 +57,7 @@ def account(
     alpha: int | None = None,
     until: float | None = None,
     abandon_after: float | None = None,
+    segments: bool = True,
 ) -> Account:
     """Derive requests, segments and summary from `schedule`.
 
@@ -64,24 +69,50 @@ def account(
         alpha: fairness budget in whole tokens; steps whose extent exceeds it are counted.
         until: when the run stopped, in the clock's unit; None served everything.
         abandon_after: the age at which requests gave up; None if they never did.
+        segments: whether the table of stretches is wanted.
 
     Source: equations (3) to (7) and Theorem 5.1 of the paper; the split of the externality is ours.
     """
-    stretches = find_stretches(schedule, per_worker(groups)[1])
-    requests = requests_columns(schedule, workload, stretches, until)
-    segments = segments_columns(stretches)
+    laws, totals = per_worker(groups)[1], Totals()
+    books = _Books.blank(len(workload))
+    pieces = []
+    for low, high, part in _by_workers(schedule, len(laws)):
+        stretches = find_stretches(part, laws[low:high])
+        totals += totals_of(stretches, part, workload, alpha)
+        books.enter(part, workload, stretches)
+        if segments:
+            pieces.append(segments_columns(stretches, low))
+    requests = requests_columns(schedule, workload, books, until)
     summary = summarise(
-        requests, segments, stretches, schedule, workload, groups=groups, cost=cost, alpha=alpha,
+        requests, totals, schedule, workload, groups=groups, cost=cost, alpha=alpha,
         until=until, abandon_after=abandon_after,
     )  # fmt: skip
-    return Account(summary, requests, segments)
+    together = {name: np.concatenate([piece[name] for piece in pieces]) for name in _SEGMENT}
+    return Account(summary, requests, together)
 
 
-def segments_columns(stretches: Stretches) -> dict[str, NDArray[Any]]:
+def _by_workers(schedule: Schedule, workers: int) -> Iterator[tuple[int, int, Schedule]]:
+    """The schedule in parts (first worker, the one after the last, their stays), each small enough for the
+    processor to have at hand; workers are counted from the first."""
+    if len(schedule) <= _PART or workers == 1:
+        yield 0, workers, schedule
+        return
+    whose = schedule.worker.astype(np.uint16 if workers <= 2**16 else np.int64)
+    order = np.argsort(whose, kind="stable")
+    begins = np.searchsorted(whose[order], np.arange(workers + 1))
+    low = 0
+    while low < workers:
+        high = max(int(np.searchsorted(begins, begins[low] + _PART, side="right")) - 1, low + 1)
+        at = order[begins[low] : begins[high]]
+        yield low, high, schedule.part(at, low)
+        low = high
+
+
+def segments_columns(stretches: Stretches, first_worker: int) -> dict[str, NDArray[Any]]:
     """An entry per constant stretch of one worker; progress is in tokens, before its first step."""
     oldest, newest = stretches.first - stretches.oldest, stretches.first - stretches.newest
     return {
-        "worker": stretches.worker,
+        "worker": stretches.worker + first_worker,
         "start": stretches.start_times(),
         "end": stretches.end_times(),
         "steps": stretches.steps,
@@ -91,8 +122,32 @@ def segments_columns(stretches: Stretches) -> dict[str, NDArray[Any]]:
     }
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Books:
+    """What stretches say of requests; arrays by request."""
+
+    first_token: Floats
+    paid: Ints
+    caused: Floats
+
+    @classmethod
+    def blank(cls, count: int) -> _Books:
+        """Of nobody who was served."""
+        return cls(np.full(count, np.nan), np.zeros(count, dtype=np.int64), np.zeros(count))
+
+    def enter(self, schedule: Schedule, workload: Workload, stretches: Stretches) -> None:
+        """Write down those who were served; the first token is when step prompt_tokens + 1 ends, if it does."""
+        served = schedule.request[stretches.stays]
+        self.paid[served], self.caused[served] = externality_paid(stretches), externality_caused(stretches)
+        point, since = stretches.begin + workload.prompt_tokens[served] + 1, stretches.opened
+        reached = point <= stretches.end
+        if not reached.all():
+            served, point, since = served[reached], point[reached], since[reached]
+        self.first_token[served] = stretches.time_at(point, since=since)
+
+
 def requests_columns(
-    schedule: Schedule, workload: Workload, stretches: Stretches, until: float | None
+    schedule: Schedule, workload: Workload, books: _Books, until: float | None
 ) -> dict[str, NDArray[Any]]:
     """An entry per request of the workload, in request order; NaN, or −1, where it has not come to it."""
     count = len(workload)
@@ -102,10 +157,6 @@ def requests_columns(
     at = schedule.request
     worker[at], start_step[at], progress[at] = schedule.worker, schedule.start_step, schedule.steps
     start[at], finish[at] = schedule.start, schedule.finish
-    first_token = _first_tokens(schedule, workload, stretches)
-    paid, caused = np.zeros(count, dtype=np.int64), np.zeros(count)
-    served = at[stretches.stays]
-    paid[served], caused[served] = externality_paid(stretches), externality_caused(stretches)
     gaps = (workload.tokens - workload.prompt_tokens - 1).astype(np.float64)
     gaps[gaps == 0] = np.nan  # the TPOT of a one-token output is not defined
     return {
@@ -113,33 +164,20 @@ def requests_columns(
         "worker": worker,
         "arrival": workload.arrival,
         "start": start,
-        "first_token": first_token,
+        "first_token": books.first_token,
         "finish": finish,
         "start_step": start_step,
         "tokens": workload.tokens,
         "progress": progress,
         "completed": ~np.isnan(finish),
         "wait": start - workload.arrival,
-        "ttft": first_token - workload.arrival,
-        "tpot": (finish - first_token) / gaps,
+        "ttft": books.first_token - workload.arrival,
+        "tpot": (finish - books.first_token) / gaps,
         "latency": finish - workload.arrival,
-        "externality_paid": paid,
-        "externality_caused": caused,
+        "externality_paid": books.paid,
+        "externality_caused": books.caused,
         "outcome": outcome_codes(schedule, workload, until),
     }
-
-
-def _first_tokens(schedule: Schedule, workload: Workload, stretches: Stretches) -> Floats:
-    """When step prompt_tokens + 1 of each request ended, where it was reached."""
-    times = np.full(len(workload), np.nan)
-    served = schedule.request[stretches.stays]
-    needed = workload.prompt_tokens[served] + 1
-    point = stretches.begin + needed
-    reached = point <= stretches.end
-    if not reached.all():
-        served, point = served[reached], point[reached]
-    times[served] = stretches.time_at(point, since=stretches.opened[reached])
-    return times
 
 
 def externality_paid(stretches: Stretches) -> Ints:

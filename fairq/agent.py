@@ -187,7 +187,7 @@ class Agent:
             raise self._error(*self._why_not(request, "admitted"))
         if len(worker.running) >= worker.batch_size:
             raise self._error("capacity", f"request {request} is admitted to a batch of {worker.batch_size}")
-        worker.admit(request)
+        worker.admit(request, worker.calendar.now)
 
     def _why_not(self, request: int, act: str) -> tuple[str, str]:
         """The rule that an answer naming `request` breaks: it is neither queued nor reserved here."""

@@ -11,11 +11,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
-from itertools import chain
-from math import fmod, inf, nan, ulp
+from math import fmod, inf, nan
 from typing import Protocol
 
 from fairq.worker import Worker
+
+_BLUR = 2.0**-49  # of a time: the last bits, in which a phase may be off
 
 __all__ = ["Boundaries", "Heap", "Ring", "boundaries_of"]
 
@@ -76,24 +77,27 @@ class Ring:
             self._base[index] = nan
 
     def first(self, time: float, asked: Sequence[int], news: int) -> tuple[float, list[int]]:
-        circle, step = self._circle, self._step
-        blur = 8 * ulp(max(time, step))
-        start = fmod(time, step) - blur
+        circle, workers, step = self._circle, self._workers, self._step
+        best, whose = inf, []
+        blur = _BLUR * (max(step, time))
+        start = time % step - blur
         if start < 0:
             start += step
-        at = bisect_left(circle, (start, -1))
-        best, whose = inf, []
-        for place in chain(range(at, len(circle)), range(at)):
+        place = bisect_left(circle, (start,))
+        least = time - 2 * blur - start  # plus a phase: the earliest that the boundary can be
+        for _ in circle:
+            if place == len(circle):
+                place, least = 0, least + step
             phase, index = circle[place]
-            offset = phase - start if place >= at else phase - start + step
-            if time - blur + offset > best + blur:
+            if least + phase > best:
                 break
             if asked[index] != news:
-                boundary = self._workers[index].boundary_from(time)
+                boundary = workers[index].boundary_from(time)
                 if boundary < best:
                     best, whose = boundary, [index]
                 elif boundary == best:
                     whose.append(index)
+            place += 1
         return best, whose
 
 

@@ -14,6 +14,7 @@ from math import inf
 from typing import Any
 
 from fairq.agent import Agent
+from fairq.constant_worker import make_worker
 from fairq.cost import StepTime
 from fairq.decision import Policy
 from fairq.dispatch import make_dispatcher
@@ -68,7 +69,7 @@ class Pool:
             Agent(
                 name,
                 policy,
-                Worker(
+                make_worker(
                     calendar,
                     index,
                     batch_size=slots[index],

@@ -43,6 +43,11 @@ class Schedule:
     def __len__(self) -> int:
         return len(self.request)
 
+    def part(self, at: NDArray[np.int64], first_worker: int) -> Schedule:
+        """The stays at the places `at`, workers counted from `first_worker`; whoever had none is not in it."""
+        columns = {name: getattr(self, name)[at] for name in _STAY}
+        return Schedule(**columns | {"worker": columns["worker"] - first_worker})
+
     @property
     def frame(self) -> pd.DataFrame:
         """The stays as a table, a row each, ordered by request."""
@@ -53,6 +58,8 @@ class Ledger:
     """Where workers write a schedule down while it happens: columns by request id.
 
     Attributes:
+        worker, start_step, start, finish: as a `Schedule` has them; worker −1 and times NaN until then.
+        steps: of those that the end of the run interrupts; who has finished has done all of its tokens.
         entered, left: how many requests have been admitted, and have completed.
         rejected, abandoned: requests lost without service, in the order in which that happened.
         lost: both together.
@@ -80,19 +87,6 @@ class Ledger:
         self.lost: set[int] = set()
         self.stopped_at = nan
 
-    def enter(self, request: int, worker: int, step: int, now: float) -> None:
-        """`request` is admitted by `worker` at its step count `step`."""
-        self.worker[request] = worker
-        self.start_step[request] = step
-        self.start[request] = now
-        self.entered += 1
-
-    def leave(self, request: int, now: float) -> None:
-        """`request` has processed all of its tokens."""
-        self.steps[request] = self.tokens[request]
-        self.finish[request] = now
-        self.left += 1
-
     def reject(self, request: int) -> None:
         """`request` found the queue full."""
         self.rejected.append(request)
@@ -111,13 +105,15 @@ class Ledger:
         """The stays written so far."""
         worker = np.frombuffer(self.worker, dtype=np.int64)
         request = np.flatnonzero(worker >= 0)
+        steps = np.frombuffer(self.steps, dtype=np.int64)[request]
+        finish = np.frombuffer(self.finish, dtype=np.float64)[request]
         return Schedule(
             request=request,
             worker=worker[request],
             start_step=np.frombuffer(self.start_step, dtype=np.int64)[request],
-            steps=np.frombuffer(self.steps, dtype=np.int64)[request],
+            steps=np.where(np.isnan(finish), steps, np.array(self.tokens, dtype=np.int64)[request]),
             start=np.frombuffer(self.start, dtype=np.float64)[request],
-            finish=np.frombuffer(self.finish, dtype=np.float64)[request],
+            finish=finish,
             rejected=np.array(self.rejected, dtype=np.int64),
             abandoned=np.array(self.abandoned, dtype=np.int64),
             stopped_at=self.stopped_at,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
-from math import floor, isnan, ulp
+from math import floor, inf, isnan, ulp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from fairq.policy import PolicyPlan, plan_policy
 from fairq.pool import Pool
 from fairq.ranking import Ranking, order_keys
 from fairq.result import Result
+from fairq.rule_pool import RulePool, rule_of
 from fairq.schedule import Ledger, Schedule
 from fairq.validation import whole_number
 from fairq.workload import Workload
@@ -113,8 +114,9 @@ def simulate(
     stopped = not isnan(schedule.stopped_at)
     horizon = schedule.stopped_at if stopped else until
     books = account(
-        schedule, workload, groups=groups, cost=cost, alpha=budget, until=horizon, abandon_after=abandon_after
-    )
+        schedule, workload, groups=groups, cost=cost, alpha=budget, until=horizon,
+        abandon_after=abandon_after, segments=record == "segments",
+    )  # fmt: skip
     kept = {name: getattr(books, name) for name in _RECORDS[1 : _RECORDS.index(record) + 1]}
     books.summary.attrs["prompt_chunk"] = workload.prompt_chunk
     return Result(
@@ -135,17 +137,19 @@ def _serve(
     limits: Limits,
 ) -> Schedule:
     """The schedule that the pool makes; the pool itself is gone when the account is drawn up."""
-    schedule = Pool(
-        plan.agents,
-        name=plan.name,
-        slots=slots,
-        laws=laws,
-        ranking=Ranking(plan.order, arrivals.size, workload.arrival),
-        dispatch=dispatch,
-        arrivals=arrivals,
-        ledger=Ledger(workload.tokens, workload.arrival),
-        limits=limits,
-    ).run()
+    parts: dict[str, Any] = {
+        "slots": slots,
+        "laws": laws,
+        "ranking": Ranking(plan.order, arrivals.size, workload.arrival),
+        "arrivals": arrivals,
+        "ledger": Ledger(workload.tokens, workload.arrival),
+        "limits": limits,
+    }
+    rule = rule_of(plan.agents[0])
+    if rule is not None and dispatch == "central" and limits.abandon_after == inf:
+        schedule = RulePool(rule, **parts).run()
+    else:
+        schedule = Pool(plan.agents, name=plan.name, dispatch=dispatch, **parts).run()
     if len(workload) > _MANY:
         gc.collect()  # agents and processes know each other, so the pool does not go by itself
     return schedule

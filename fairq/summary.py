@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from fairq.classes import per_million, revenue
 from fairq.cost import Cost
 from fairq.groups import WorkerGroup
-from fairq.kv import kv_held
 from fairq.latencies import LATENCIES, QUANTILES, latency_columns, quantile, statistics_of
 from fairq.length_classes import jain_index, length_classes, mean_by_class, slowdown
 from fairq.occupancy import Occupancy, occupancy
 from fairq.outcomes import OUTCOMES
 from fairq.reshaping import billed_after
 from fairq.schedule import Schedule
-from fairq.stretches import Stretches
+from fairq.totals import Totals
 from fairq.trend import queue_grows
 from fairq.workload import Workload
 
@@ -30,8 +29,7 @@ Floats = NDArray[np.float64]
 
 def summarise(
     requests: Mapping[str, NDArray[Any]],
-    segments: Mapping[str, NDArray[Any]],
-    stretches: Stretches,
+    totals: Totals,
     schedule: Schedule,
     workload: Workload,
     *,
@@ -44,8 +42,9 @@ def summarise(
     """The summary's names and values, in the order of docs/metrics.md.
 
     Parameters:
-        requests, segments: the tables' columns, outcomes as codes (`fairq.outcomes`).
-        stretches, schedule, workload: what they were derived from.
+        requests: the table's columns, outcomes as codes (`fairq.outcomes`).
+        totals: sums over the steps of all workers.
+        schedule, workload: what they were derived from.
         groups: the workers.
         cost, alpha: money, and the budget in whole tokens or None.
         until: when the run stopped, by the user's wish or, if `schedule.stopped_at` is a time, at that.
@@ -60,22 +59,20 @@ def summarise(
     parts: dict[str, Any] = _counts(requests)
     parts["unstable"] = not np.isnan(schedule.stopped_at) or _grows(books, until)
     parts |= {"tokens": int(requests["progress"].sum()), "makespan": makespan}
-    parts |= {"busy_steps": int(stretches.steps.sum()), "throughput": _ratio(int(billed.sum()), makespan)}
+    parts |= {"busy_steps": totals.steps, "throughput": _ratio(int(billed.sum()), makespan)}
     parts["revenue"] = revenue(workload, cost.price, earned)
-    externality = int((stretches.externality * stretches.steps).sum())
     workers = sum(group.count for group in groups)
-    parts |= _money(requests, parts["busy_steps"], externality, cost, workers * makespan)
+    parts |= _money(requests, totals, cost, workers * makespan)
     parts["profit"] = parts["revenue"] - parts["cost"] - np.nan_to_num(parts["cost_workers"])
-    parts |= {"externality": externality} | _fairness(stretches, alpha)
+    parts |= {"externality": totals.externality} | _fairness(totals, alpha)
     slots = sum(group.count * (group.batch_size or 0) for group in groups)
-    used, busy, spread = _step_time(segments, stretches)
-    parts["utilisation"] = _ratio(used, slots * makespan)
-    parts["busy_fraction"] = _ratio(busy, workers * makespan)
+    parts["utilisation"] = _ratio(totals.slot_time, slots * makespan)
+    parts["busy_fraction"] = _ratio(totals.busy_time, workers * makespan)
     parts |= _latencies(requests, workload)
-    parts |= {"mean_batch": _ratio(used, busy), "mean_extent_by_time": _ratio(spread, busy)}
+    parts["mean_batch"] = _ratio(totals.slot_time, totals.busy_time)
+    parts["mean_extent_by_time"] = _ratio(totals.extent_time, totals.busy_time)
     parts |= {"mean_queue": books.mean_queue, "mean_in_system": books.mean_in_system}
-    held = kv_held(stretches, schedule, workload)
-    parts |= {"kv_peak": int(held.peak.max(initial=0)), "kv_mean": held.pooled_mean}
+    parts |= {"kv_peak": totals.kv_peak, "kv_mean": _ratio(totals.kv_time, totals.kv_busy)}
     parts["oldest_age"] = _largest(books.ages(until))
     slowed = mean_by_class(slowdown(requests, groups), length_classes(workload.tokens))
     parts["jain_slowdown"] = jain_index(slowed)
@@ -103,36 +100,27 @@ def _grows(books: Occupancy, until: float | None) -> bool:
 
 
 def _money(
-    requests: Mapping[str, NDArray[Any]], busy_steps: int, externality: int, cost: Cost, worker_time: float
+    requests: Mapping[str, NDArray[Any]], totals: Totals, cost: Cost, worker_time: float
 ) -> dict[str, float]:
     """Theorem 5.1: cost = tau·Q + c·T + tau·E, with Q over the tokens processed."""
     progress = requests["progress"]
     intrinsic = cost.tau * int((progress * (progress + 1) // 2).sum())
-    time = cost.c * busy_steps
+    time = cost.c * totals.steps
     return {
-        "cost": intrinsic + time + cost.tau * externality,
+        "cost": intrinsic + time + cost.tau * totals.externality,
         "cost_intrinsic": intrinsic,
         "cost_time": time,
-        "cost_externality": cost.tau * externality,
+        "cost_externality": cost.tau * totals.externality,
         "cost_workers": cost.worker * worker_time,
     }
 
 
-def _fairness(stretches: Stretches, alpha: int | None) -> dict[str, Any]:
-    steps, extent = stretches.steps, stretches.extent
+def _fairness(totals: Totals, alpha: int | None) -> dict[str, Any]:
     return {
-        "mean_extent": _ratio(int((extent * steps).sum()), int(steps.sum())),
-        "max_extent": int(extent.max()) if len(extent) else 0,
-        "violations": np.nan if alpha is None else int(steps[extent > alpha].sum()),
+        "mean_extent": _ratio(totals.extent, totals.steps),
+        "max_extent": totals.max_extent,
+        "violations": np.nan if alpha is None else totals.violations,
     }
-
-
-def _step_time(segments: Mapping[str, NDArray[Any]], stretches: Stretches) -> tuple[float, float, float]:
-    """Slot time used, step time, and the integral of the extent over it, of all workers."""
-    duration = segments["end"] - segments["start"]
-    weights = (stretches.batch, 1, stretches.extent)
-    used, busy, spread = (float((duration * weight).sum()) for weight in weights)
-    return used, busy, spread
 
 
 def _latencies(requests: Mapping[str, NDArray[Any]], workload: Workload) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Worker:
     """
 
     __slots__ = (
-        "_finishes", "_flat", "_k1", "_k2", "_left_at", "_n", "_starts", "abandoned", "alarm", "alpha",
+        "_finishes", "_k1", "_k2", "_left_at", "_n", "_starts", "abandoned", "alarm", "alpha",
         "arrival", "base", "batch_size", "calendar", "completed", "index", "law", "ledger", "queue",
         "reserved", "running", "steps", "tokens",
     )  # fmt: skip
@@ -68,7 +68,6 @@ class Worker:
         self.alarm = Alarm(calendar)
         self._finishes: list[tuple[int, int]] = []  # heap of (step count at completion, request)
         self._starts: deque[tuple[int, int]] = deque()  # (step count at admission, request), some completed
-        self._flat = law.is_constant  # then K1 and K2 need not be counted for the clock
         self.base = nan
         self._left_at = nan  # the boundary at which the batch last became empty
         self._n = self._k1 = self._k2 = 0
@@ -77,18 +76,24 @@ class Worker:
         """The worker's process: at each completion, close the boundary and say who is done."""
         while True:
             yield self.alarm
-            closed(self, self._complete())
+            done = self.complete()
+            self.completed += done
+            closed(self, done)
 
-    def admit(self, request: int) -> None:
-        """Let `request` join the batch at the boundary at which the worker stands."""
-        now = self.calendar.now
-        if not self.running and now != self._left_at:  # after an idle gap the clock begins anew
+    def admit(self, request: int, now: float) -> None:
+        """Let `request` join the batch at the boundary `now`, at which the worker stands."""
+        steps, running = self.steps, self.running
+        if not running and now != self._left_at:  # after an idle gap the clock begins anew
             self.base = now
             self._n = self._k1 = self._k2 = 0
-        self.running[request] = self.steps
-        self._starts.append((self.steps, request))
-        heappush(self._finishes, (self.steps + self.tokens[request], request))
-        self.ledger.enter(request, self.index, self.steps, now)
+        running[request] = steps
+        self._starts.append((steps, request))
+        heappush(self._finishes, (steps + self.tokens[request], request))
+        ledger = self.ledger
+        ledger.entered += 1
+        ledger.worker[request] = self.index
+        ledger.start_step[request] = steps
+        ledger.start[request] = now
 
     def abandon(self, request: int) -> None:
         """`request`, kept for this worker, has waited for as long as it will."""
@@ -106,7 +111,7 @@ class Worker:
         return len(self.running) * self.steps - sum(self.running.values())
 
     def counts(self) -> tuple[int, int, int]:
-        """N, K1 and K2 since `base`; the latter two stay 0 where the clock does not need them."""
+        """N, K1 and K2 since `base`; the latter two stay 0 in a `ConstantWorker`."""
         return self._n, self._k1, self._k2
 
     def catch_up(self, now: float) -> None:
@@ -116,17 +121,9 @@ class Worker:
 
     def boundary_from(self, time: float) -> float:
         """This running worker's first boundary at or after `time`, or the last one counted if later."""
-        if not self._flat:
-            whole = self._steps_by(time)
-            reached = self._time_after(whole)
-            return reached if reached >= time else self._time_after(whole + 1)
-        base, c = self.base, self.law.c  # as below, spelt out: this is asked often
-        whole = self.law.steps_within(time - base, 1, 1)
-        while base + c * whole < time:
-            whole += 1
-        while whole > self._n and base + c * (whole - 1) >= time:
-            whole -= 1
-        return base + c * whole
+        whole = self._steps_by(time)
+        reached = self._time_after(whole)
+        return reached if reached >= time else self._time_after(whole + 1)
 
     @property
     def idle_since(self) -> float:
@@ -148,23 +145,22 @@ class Worker:
 
     def stop(self, until: float) -> None:
         """Count the whole steps that ended by `until` and write down how far each request came."""
-        if self.running:
-            self._advance(self._steps_by(until))
+        self.catch_up(until)
         for request, start in self.running.items():
             self.ledger.interrupt(request, self.steps - start)
 
-    def _complete(self) -> list[int]:
+    def complete(self) -> list[int]:
         """Who is done at this boundary."""
-        self._advance(self._to_completion())
-        now = self.calendar.now
-        finishes, done = self._finishes, []
-        while finishes and finishes[0][0] == self.steps:
+        self._advance(self._finishes[0][0] - self.steps)
+        now, steps, ledger = self.calendar.now, self.steps, self.ledger
+        finishes, running, done = self._finishes, self.running, []
+        while finishes and finishes[0][0] == steps:
             request = heappop(finishes)[1]
-            del self.running[request]
+            del running[request]
+            ledger.finish[request] = now
             done.append(request)
-            self.ledger.leave(request, now)
-        self.completed += done
-        if not self.running:
+        ledger.left += len(done)
+        if not running:
             self._starts.clear()
             self._left_at = now
         return done
@@ -182,17 +178,14 @@ class Worker:
     def _advance(self, steps: int) -> None:
         if steps == 0:
             return
-        if not self._flat:
-            batch = len(self.running)
-            self._k1 += steps * batch
-            self._k2 += max_feature(steps, batch, self.steps - self._oldest() + 1)
+        batch = len(self.running)
+        self._k1 += steps * batch
+        self._k2 += max_feature(steps, batch, self.steps - self._oldest() + 1)
         self._n += steps
         self.steps += steps
 
     def _time_after(self, steps: int) -> float:
         """The boundary `steps` from the last one counted, the batch unchanged."""
-        if self._flat:
-            return self.base + self.law.c * (self._n + steps)
         batch = len(self.running)
         k2 = self._k2 + max_feature(steps, batch, self.steps - self._oldest() + 1)
         elapsed: float = self.law.of(self._n + steps, self._k1 + steps * batch, k2)
@@ -204,7 +197,7 @@ class Worker:
         The law's guess, checked against both neighbours: only the boundary times decide.
         """
         limit = self._to_completion()
-        largest = 1 if self._flat else self.steps - self._oldest() + 1
+        largest = self.steps - self._oldest() + 1
         guess = self.law.steps_within(time - self._time_after(0), len(self.running), largest)
         whole = min(guess, limit)
         while whole > 0 and self._time_after(whole) > time:

@@ -1,0 +1,77 @@
+"""A worker whose steps all take the same time, so that its boundaries are ``base + c·N``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairq.worker import Worker
+
+__all__ = ["ConstantWorker", "make_worker"]
+
+
+class ConstantWorker(Worker):
+    """A `Worker` whose law is constant: K1 and K2 are not counted, and a step is found by a division.
+
+    Floats may put a division a step off; only the boundary times decide.
+    """
+
+    __slots__ = ("_c", "_ringing")
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._c = self.law.c
+        self._ringing = -1  # the step count that the alarm is set to: no two batches complete at the same
+
+    def boundary_from(self, time: float) -> float:
+        """As `Worker.boundary_from`."""
+        base, c = self.base, self._c
+        whole = int((time - base) / c)
+        while base + c * whole < time:
+            whole += 1
+        while whole > self._n and base + c * (whole - 1) >= time:
+            whole -= 1
+        return base + c * max(whole, self._n)
+
+    def catch_up(self, now: float) -> None:
+        """As `Worker.catch_up`."""
+        finishes = self._finishes
+        if finishes:
+            base, c = self.base, self._c
+            whole = int((now - base) / c)
+            while base + c * whole > now:
+                whole -= 1
+            while base + c * (whole + 1) <= now:
+                whole += 1
+            ahead = min(whole - self._n, finishes[0][0] - self.steps)
+            if ahead > 0:
+                self._n += ahead
+                self.steps += ahead
+
+    def set_alarm(self) -> None:
+        """As `Worker.set_alarm`."""
+        finishes = self._finishes
+        if finishes and (step := finishes[0][0]) != self._ringing:
+            self._ringing = step
+            self.alarm.set(self.base + self._c * (self._n + step - self.steps))
+
+    def _advance(self, steps: int) -> None:
+        self._n += steps
+        self.steps += steps
+
+    def _time_after(self, steps: int) -> float:
+        return self.base + self._c * (self._n + steps)
+
+    def _steps_by(self, time: float) -> int:
+        base, c = self.base, self._c
+        whole = int((time - base) / c)
+        while base + c * whole > time:
+            whole -= 1
+        while base + c * (whole + 1) <= time:
+            whole += 1
+        return max(0, min(whole - self._n, self._finishes[0][0] - self.steps))
+
+
+def make_worker(*arguments: Any, **settings: Any) -> Worker:
+    """A `Worker` for its law of step times."""
+    kind = ConstantWorker if settings["law"].is_constant else Worker
+    return kind(*arguments, **settings)
