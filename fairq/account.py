@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,15 +18,14 @@ from fairq.outcomes import as_categories, outcome_codes
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches, find_stretches
 from fairq.summary import summarise
-from fairq.totals import Totals, totals_of
+from fairq.totals import totals_of
 from fairq.workload import Workload
 
-__all__ = ["Account", "account"]
+__all__ = ["Account", "Books", "account"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_SEGMENT = ("worker", "start", "end", "steps", "batch", "min_progress", "max_progress")
 _PART = 50_000  # stays; several workers' are cut together up to so many, to keep arrays in the cache
 
 
@@ -73,27 +74,33 @@ def account(
 
     Source: equations (3) to (7) and Theorem 5.1 of the paper; the split of the externality is ours.
     """
-    laws, totals = per_worker(groups)[1], Totals()
-    books = _Books.blank(len(workload))
-    pieces = []
+    laws = per_worker(groups)[1]
+    books = Books.blank(len(workload))
+    parts, tables = [], []
     for low, high, part in _by_workers(schedule, len(laws)):
         stretches = find_stretches(part, laws[low:high])
-        totals += totals_of(stretches, part, workload, alpha)
-        books.enter(part, workload, stretches)
+        parts.append(totals_of(stretches, part, workload, alpha))
+        _enter(books, part, workload, stretches)
         if segments:
-            pieces.append(segments_columns(stretches, low))
+            tables.append(segments_columns(stretches, low))
     requests = requests_columns(schedule, workload, books, until)
     summary = summarise(
-        requests, totals, schedule, workload, groups=groups, cost=cost, alpha=alpha,
+        requests, reduce(add, parts), schedule, workload, groups=groups, cost=cost, alpha=alpha,
         until=until, abandon_after=abandon_after,
     )  # fmt: skip
-    together = {name: np.concatenate([piece[name] for piece in pieces]) for name in _SEGMENT}
-    return Account(summary, requests, together)
+    return Account(summary, requests, _joined(tables))
+
+
+def _joined(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """The columns of several tables, one below another; none of no table."""
+    names = tables[0] if tables else ()
+    return {name: np.concatenate([table[name] for table in tables]) for name in names}
 
 
 def _by_workers(schedule: Schedule, workers: int) -> Iterator[tuple[int, int, Schedule]]:
     """The schedule in parts (first worker, the one after the last, their stays), each small enough for the
-    processor to have at hand; workers are counted from the first."""
+    processor to have at hand; workers are counted from the first.
+    """
     if len(schedule) <= _PART or workers == 1:
         yield 0, workers, schedule
         return
@@ -123,7 +130,7 @@ def segments_columns(stretches: Stretches, first_worker: int) -> dict[str, NDArr
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Books:
+class Books:
     """What stretches say of requests; arrays by request."""
 
     first_token: Floats
@@ -131,23 +138,24 @@ class _Books:
     caused: Floats
 
     @classmethod
-    def blank(cls, count: int) -> _Books:
+    def blank(cls, count: int) -> Books:
         """Of nobody who was served."""
         return cls(np.full(count, np.nan), np.zeros(count, dtype=np.int64), np.zeros(count))
 
-    def enter(self, schedule: Schedule, workload: Workload, stretches: Stretches) -> None:
-        """Write down those who were served; the first token is when step prompt_tokens + 1 ends, if it does."""
-        served = schedule.request[stretches.stays]
-        self.paid[served], self.caused[served] = externality_paid(stretches), externality_caused(stretches)
-        point, since = stretches.begin + workload.prompt_tokens[served] + 1, stretches.opened
-        reached = point <= stretches.end
-        if not reached.all():
-            served, point, since = served[reached], point[reached], since[reached]
-        self.first_token[served] = stretches.time_at(point, since=since)
+
+def _enter(books: Books, schedule: Schedule, workload: Workload, stretches: Stretches) -> None:
+    """Write down those who were served; the first token is out when step prompt_tokens + 1 ends."""
+    served = schedule.request[stretches.stays]
+    books.paid[served], books.caused[served] = externality_paid(stretches), externality_caused(stretches)
+    point, since = stretches.begin + workload.prompt_tokens[served] + 1, stretches.opened
+    reached = point <= stretches.end
+    if not reached.all():
+        served, point, since = served[reached], point[reached], since[reached]
+    books.first_token[served] = stretches.time_at(point, since=since)
 
 
 def requests_columns(
-    schedule: Schedule, workload: Workload, books: _Books, until: float | None
+    schedule: Schedule, workload: Workload, books: Books, until: float | None
 ) -> dict[str, NDArray[Any]]:
     """An entry per request of the workload, in request order; NaN, or −1, where it has not come to it."""
     count = len(workload)

@@ -44,7 +44,7 @@ class Schedule:
         return len(self.request)
 
     def part(self, at: NDArray[np.int64], first_worker: int) -> Schedule:
-        """The stays at the places `at`, workers counted from `first_worker`; whoever had none is not in it."""
+        """The stays at the places `at`, workers counted from `first_worker`; who had none is left out."""
         columns = {name: getattr(self, name)[at] for name in _STAY}
         return Schedule(**columns | {"worker": columns["worker"] - first_worker})
 

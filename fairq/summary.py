@@ -18,7 +18,7 @@ from fairq.occupancy import Occupancy, occupancy
 from fairq.outcomes import OUTCOMES
 from fairq.reshaping import billed_after
 from fairq.schedule import Schedule
-from fairq.totals import Totals
+from fairq.totals import Totals, total
 from fairq.trend import queue_grows
 from fairq.workload import Workload
 
@@ -66,13 +66,14 @@ def summarise(
     parts["profit"] = parts["revenue"] - parts["cost"] - np.nan_to_num(parts["cost_workers"])
     parts |= {"externality": totals.externality} | _fairness(totals, alpha)
     slots = sum(group.count * (group.batch_size or 0) for group in groups)
-    parts["utilisation"] = _ratio(totals.slot_time, slots * makespan)
-    parts["busy_fraction"] = _ratio(totals.busy_time, workers * makespan)
+    used, busy = total(totals.slot_times), total(totals.busy_times)
+    parts["utilisation"] = _ratio(used, slots * makespan)
+    parts["busy_fraction"] = _ratio(busy, workers * makespan)
     parts |= _latencies(requests, workload)
-    parts["mean_batch"] = _ratio(totals.slot_time, totals.busy_time)
-    parts["mean_extent_by_time"] = _ratio(totals.extent_time, totals.busy_time)
+    parts["mean_batch"] = _ratio(used, busy)
+    parts["mean_extent_by_time"] = _ratio(total(totals.extent_times), busy)
     parts |= {"mean_queue": books.mean_queue, "mean_in_system": books.mean_in_system}
-    parts |= {"kv_peak": totals.kv_peak, "kv_mean": _ratio(totals.kv_time, totals.kv_busy)}
+    parts |= {"kv_peak": totals.kv_peak, "kv_mean": _ratio(total(totals.kv_times), total(totals.kv_busy))}
     parts["oldest_age"] = _largest(books.ages(until))
     slowed = mean_by_class(slowdown(requests, groups), length_classes(workload.tokens))
     parts["jain_slowdown"] = jain_index(slowed)

@@ -2,52 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import add
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairq.kv import kv_held
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches
 from fairq.workload import Workload
 
-__all__ = ["Totals", "totals_of"]
+__all__ = ["Totals", "total", "totals_of"]
+
+Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Totals:
-    """Sums over the steps of some workers.
+    """Sums over the steps of some workers; arrays have an entry per worker.
+
+    Sums of floats are kept by worker, each formed step by step in the order of time, so that they do not
+    depend on which workers are added up together, nor on who forms them.
 
     Attributes:
         steps: how many they ran.
         externality: sum over batch and steps of (max m − m_i), in tokens (equation (6)).
         extent, max_extent: sum over the steps of the extent, and the largest, in tokens.
         violations: steps with an extent above the budget; 0 where there is none.
-        slot_time, busy_time, extent_time: integrals over step time of the batch, of 1, and of the extent.
         kv_peak: the most tokens that one worker held.
-        kv_time: integral over step time of the tokens held.
+        slot_times, busy_times, extent_times: integrals over step time of the batch, of 1, and of the extent.
+        kv_times, kv_busy: the integral over step time of the tokens held, and that time.
     """
 
-    steps: int = 0
-    externality: int = 0
-    extent: int = 0
-    max_extent: int = 0
-    violations: int = 0
-    slot_time: float = 0.0
-    busy_time: float = 0.0
-    extent_time: float = 0.0
-    kv_peak: int = 0
-    kv_time: float = 0.0
-    kv_busy: float = 0.0
+    steps: int
+    externality: int
+    extent: int
+    max_extent: int
+    violations: int
+    kv_peak: int
+    slot_times: Floats
+    busy_times: Floats
+    extent_times: Floats
+    kv_times: Floats
+    kv_busy: Floats
 
     def __add__(self, other: Totals) -> Totals:
-        largest = ("max_extent", "kv_peak")
-        return Totals(
-            **{
-                name: (max if name in largest else sum)((getattr(self, name), getattr(other, name)))
-                for name in self.__dataclass_fields__
-            }
-        )
+        """Those of both, `other` being of the workers that come next."""
+        pairs = ((name, getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__)
+        return Totals(**{name: _COMBINED.get(name, np.append)(one, two) for name, one, two in pairs})
+
+
+_COMBINED: dict[str, Callable[[Any, Any], Any]] = {
+    "steps": add, "externality": add, "extent": add, "violations": add, "max_extent": max, "kv_peak": max,
+}  # fmt: skip
+
+
+def total(times: Floats) -> float:
+    """The sum of one of the columns of `Totals`, worker after worker."""
+    return float(sum(times.tolist()))
 
 
 def totals_of(stretches: Stretches, schedule: Schedule, workload: Workload, alpha: int | None) -> Totals:
@@ -60,22 +75,29 @@ def totals_of(stretches: Stretches, schedule: Schedule, workload: Workload, alph
     >>> import fairq
     >>> run = fairq.simulate(fairq.Workload.from_arrays([3, 1]), "fcfs", batch_size=2)
     >>> totals = totals_of(run.stretches, run.schedule, run.workload, alpha=None)
-    >>> totals.steps, totals.slot_time, totals.kv_peak
+    >>> totals.steps, total(totals.slot_times), totals.kv_peak
     (3, 4.0, 3)
     """
-    steps, extent = stretches.steps, stretches.extent
+    steps, extent, workers = stretches.steps, stretches.extent, len(stretches.origin)
     duration = stretches.end_times() - stretches.start_times()
     held = kv_held(stretches, schedule, workload)
+
+    def by_worker(weights: Floats) -> Floats:
+        sums: Floats = np.asarray(
+            np.bincount(stretches.worker, weights=weights, minlength=workers), dtype=float
+        )
+        return sums
+
     return Totals(
         steps=int(steps.sum()),
         externality=int(stretches.externality @ steps),
         extent=int(extent @ steps),
         max_extent=int(extent.max(initial=0)),
         violations=0 if alpha is None else int(steps[extent > alpha].sum()),
-        slot_time=float((duration * stretches.batch).sum()),
-        busy_time=float(duration.sum()),
-        extent_time=float((duration * extent).sum()),
         kv_peak=int(held.peak.max(initial=0)),
-        kv_time=float(held.integral.sum()),
-        kv_busy=float(held.busy.sum()),
+        slot_times=by_worker(duration * stretches.batch),
+        busy_times=by_worker(duration),
+        extent_times=by_worker(duration * extent),
+        kv_times=held.integral,
+        kv_busy=held.busy,
     )
