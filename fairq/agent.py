@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import operator
-import traceback
 from collections.abc import Callable, Generator, Iterable
 from itertools import islice
 from math import inf
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any
 
 from fairq.decision import Decision, InsideView, Policy, View
 from fairq.errors import PolicyError
+from fairq.loading import raised
 from fairq.timeline import Alarm
 from fairq.worker import Worker
 
@@ -123,10 +122,7 @@ class Agent:
         try:
             return method(self._view)
         except (Exception, SystemExit) as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}"
-            text = " ".join(f"{type(error).__name__}: {error}".split())
-            raise self._error("error", f"{name} raised {text} ({place})") from error
+            raise self._error("error", f"{name} raised {raised(error)}") from error
 
     def set_alarms(self) -> None:
         """Ring the worker at its next completion, and the agent at the boundary of its next wake."""

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from fairq.errors import CheckError, InputError, PolicyError
-from fairq.loading import load
-from fairq.policy import POLICIES, SETTINGS, check_policy
+from fairq.loading import foreign, load
+from fairq.policy import POLICIES, SETTINGS, check_policy, own_name
 from fairq.probe import Probe, probes
 from fairq.result import Result
 from fairq.validation import shown
@@ -171,7 +171,7 @@ def check_conformance(
     if "determinism" in found:  # where chance decides, these say nothing
         found.pop("foresight", None)
         found.pop("hints", None)
-    name = policy if isinstance(policy, str) else getattr(policy, "__name__", type(policy).__name__)
+    name = policy if isinstance(policy, str) else own_name(policy)
     failures = tuple(found[rule] for rule in RULES if rule in found)
     return Conformance(name, done, failures, options, stopped=done < runs)
 
@@ -185,7 +185,8 @@ class _Trial:
         self.on_try: Callable[[], None] | None = None
         own = not (isinstance(policy, str) and policy in POLICIES)
         target = load(policy, POLICIES) if isinstance(policy, str) and own else policy
-        hinted = own and (hasattr(target, "heeds") or hasattr(target, "needs_requests"))
+        with foreign("policy: its attribute 'heeds' or 'needs_requests'"):
+            hinted = own and (hasattr(target, "heeds") or hasattr(target, "needs_requests"))
         self._unhinted = _without_hints(target) if hinted else None
 
     def failure(self, probe: Probe) -> Failure | None:

@@ -14,7 +14,7 @@ from fairq.cluster import ClusterAgent
 from fairq.decision import InsideAgent, Policy
 from fairq.errors import InputError, unknown_name
 from fairq.isjl import CohortAgent
-from fairq.loading import load, own_options
+from fairq.loading import foreign, load, own_options
 from fairq.matched import MatchedAgent
 from fairq.options import check_option
 from fairq.ranking import Order
@@ -22,7 +22,15 @@ from fairq.rules import RULES, RuleAgent
 from fairq.validation import finite_number, shown
 from fairq.window import WindowAgent
 
-__all__ = ["POLICIES", "PolicyInfo", "PolicyPlan", "check_policy", "plan_policy", "policy_info"]
+__all__ = [
+    "POLICIES",
+    "PolicyInfo",
+    "PolicyPlan",
+    "check_policy",
+    "own_name",
+    "plan_policy",
+    "policy_info",
+]
 
 SETTINGS = (
     "abandon_after", "batch_size", "clock", "cost", "dispatch", "engine", "max_queued", "queue_limit",
@@ -141,7 +149,8 @@ def check_policy(
     Raises:
         InputError: an unknown name or option (the nearest known one is named), a policy that needs
             alpha and gets none, an alpha that is negative or no finite number, a value not allowed,
-            a module that does not import, a class without ``decide``.
+            a module that does not import, a class without ``decide``, one that raises when it is made
+            (which is tried once).
 
     >>> check_policy("isjl", 50.0).source
     'Algorithm 3'
@@ -169,6 +178,8 @@ def check_policy(
     for option in info.required:
         if option not in options:
             raise InputError(f"policy {name!r} needs the option {option!r}")
+    if name not in POLICIES:
+        _own_policy(load(name, POLICIES), options, workers=1, name=name)
     return info
 
 
@@ -202,7 +213,8 @@ def policy_info(name: str, options: Mapping[str, Any] | None = None) -> PolicyIn
 
 
 def _own_info(name: str, policy: Any) -> PolicyInfo:
-    text = (getattr(policy, "__doc__", None) or "").strip().splitlines()
+    with foreign(f"policy {name!r}: its docstring"):
+        text = str(getattr(policy, "__doc__", None) or "").strip().splitlines()
     guarded = _promise(name, policy)
     options = (*own_options(policy), "size")
     return PolicyInfo(name, text[0] if text else "", "own", False, guarded, options)
@@ -210,7 +222,8 @@ def _own_info(name: str, policy: Any) -> PolicyInfo:
 
 def _promise(name: str, policy: Any) -> bool:
     """Whether an own policy says that it keeps constraint (1)."""
-    guarded = getattr(policy, "guarded", False)
+    with foreign(f"policy {name!r}: its attribute 'guarded'"):
+        guarded = getattr(policy, "guarded", False)
     if isinstance(policy, type) and isinstance(guarded, property):
         return False  # the object made of the class will say
     if not isinstance(guarded, (bool, np.bool_)):
@@ -228,18 +241,28 @@ def plan_policy(policy: Any, alpha: float | None, options: Mapping[str, Any], wo
         options: the policy's own keywords, and ``size``.
 
     Raises:
-        InputError: as `check_policy`; something without ``decide``; a class that refuses `options`.
+        InputError: as `check_policy`; something without ``decide``; a class that refuses `options`, raises
+            when it is made, or an object that cannot be copied.
     """
     if isinstance(policy, str):
         info = check_policy(policy, alpha, options, beside=SETTINGS)
         if policy not in POLICIES:
-            return replace(_own_policy(load(policy, POLICIES), options, workers), name=policy)
+            return _own_policy(load(policy, POLICIES), options, workers, policy)
         agents = tuple(_named_agent(policy, alpha, options) for _ in range(workers))
         size, order = options.get("size", info.size), agents[0].order
         return PolicyPlan(policy, size, order, info.guarded, cast("tuple[Policy, ...]", agents))
     if alpha is not None:
         finite_number("alpha", alpha, at_least=0)
-    return _own_policy(policy, options, workers)
+    return _own_policy(policy, options, workers, own_name(policy))
+
+
+def own_name(policy: Any) -> str:
+    """What a policy given as a class or an object is called: its class.
+
+    >>> own_name(RuleAgent), own_name(MatchedAgent())
+    ('RuleAgent', 'MatchedAgent')
+    """
+    return policy.__name__ if isinstance(policy, type) else type(policy).__name__
 
 
 def _named_agent(name: str, alpha: float | None, options: Mapping[str, Any]) -> InsideAgent:
@@ -256,24 +279,37 @@ def _named_agent(name: str, alpha: float | None, options: Mapping[str, Any]) -> 
     return CohortAgent(free_ride=name == "free-ride", descending=descending, max_wait=options.get("max_wait"))
 
 
-def _own_policy(policy: Any, options: Mapping[str, Any], workers: int) -> PolicyPlan:
+def _own_policy(policy: Any, options: Mapping[str, Any], workers: int, name: str) -> PolicyPlan:
     options = dict(options)
     size = options.pop("size", "tokens")
     check_option("size", size)
-    is_class = isinstance(policy, type)
-    name = policy.__name__ if is_class else type(policy).__name__
-    if not callable(getattr(policy, "decide", None)):
-        raise InputError(f"policy {name!r} has no method decide(view): it must be a name, or have one")
-    if not is_class and options:
+    _check_methods(policy, name)
+    if not isinstance(policy, type) and options:
         raise InputError(f"policy {name!r} is an object: the options {sorted(options)} go to its class")
+    agents = tuple(_made(policy, options, name) for _ in range(workers))
+    _check_methods(agents[0], name)
+    return PolicyPlan(name, size, "arrival", _promise(name, agents[0]), agents)
 
-    def make() -> Policy:
-        if not is_class:
+
+def _made(policy: Any, options: Mapping[str, Any], name: str) -> Policy:
+    """The policy of one worker."""
+    if not isinstance(policy, type):
+        with foreign(f"policy {name!r}: copying it for each worker"):
             return copy.deepcopy(policy)  # type: ignore[no-any-return]
+    with foreign(f"policy {name!r}: making it"):
         try:
             return policy(**options)  # type: ignore[no-any-return]
         except TypeError as error:
-            raise InputError(f"policy {name!r} cannot be made with the options {options}: {error}") from error
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                raise  # not the call is wrong, but something in the class's own code
+            why = InputError(f"policy {name!r} cannot be made with the options {options}: {error}")
+    raise why
 
-    agents = tuple(make() for _ in range(workers))
-    return PolicyPlan(name, size, "arrival", _promise(name, agents[0]), agents)
+
+def _check_methods(policy: Any, name: str) -> None:
+    """A policy has ``decide``, and what else is asked of it can be asked without an error."""
+    for attribute in ("decide", "heeds", "needs_requests", "sees_ranks"):
+        with foreign(f"policy {name!r}: its attribute {attribute!r}"):
+            value = getattr(policy, attribute, None)
+        if attribute == "decide" and not callable(value):
+            raise InputError(f"policy {name!r} has no method decide(view): it must be a name, or have one")
