@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairq.columns import MAX_TOKENS
-from fairq.cost import Cost, StepTime, resolve_clock
+from fairq.cost import Cost, StepTime
 from fairq.errors import InputError
 from fairq.groups import WorkerGroup, per_worker, resolve_groups
 from fairq.lengths import LengthLaw
@@ -122,8 +122,10 @@ def offered_load(
     number = finite_number("rate", rate)
     if not number > 0:
         raise InputError(f"rate is {rate!r}: it must be a finite number > 0")
+    if cost is not None and not isinstance(cost, Cost):
+        raise InputError(f"cost is {cost!r}: it must be a fairq.Cost")
     demand = demand_of(tokens)
-    groups = resolve_groups(workers, batch_size, resolve_clock(clock, Cost() if cost is None else cost))
+    groups = resolve_groups(workers, batch_size, clock, Cost() if cost is None else cost)
     slots, laws = per_worker(groups)
     works = Counter(zip(laws, slots, strict=True))
     return number / sum(count / demand.work(law, size) for (law, size), count in works.items())

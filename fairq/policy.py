@@ -302,7 +302,7 @@ def _made(policy: Any, options: Mapping[str, Any], name: str) -> Policy:
         except TypeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 raise  # not the call is wrong, but something in the class's own code
-            why = InputError(f"policy {name!r} cannot be made with the options {options}: {error}")
+            why = InputError(f"policy {name!r}: it cannot be made with the options {options}: {error}")
     raise why
 
 

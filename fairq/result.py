@@ -79,7 +79,7 @@ class Result(Metrics):
     @property
     def clock(self) -> StepTime:
         """The step time of the workers; of the first group, where they differ."""
-        return self.groups[0].clock or TOKEN_CLOCK
+        return self.groups[0].law or TOKEN_CLOCK
 
     @property
     def stopped_at(self) -> float:

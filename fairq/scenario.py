@@ -16,7 +16,6 @@ from pydantic import (
     BeforeValidator,
     Field,
     PrivateAttr,
-    Tag,
     ValidationError,
     field_validator,
     model_validator,
@@ -27,10 +26,10 @@ from fairq.cost import StepTime
 from fairq.demand import configured, period_of, potential_requests
 from fairq.dispatch import check_dispatch
 from fairq.errors import InputError
-from fairq.fields import POSITIVE, Amount, Part, Seed, as_tuple, explain, inside, one_of
+from fairq.fields import POSITIVE, Amount, Part, Seed, as_tuple, explain, inside
 from fairq.generation import Draw, readings
 from fairq.realised import realised
-from fairq.schema import CLOCKS, Arm, ClockLaw, Money, Pool, table_or_name
+from fairq.schema import Arm, Clock, Money, Pool
 from fairq.servegen import dataset_beside
 from fairq.settings import find_scenario, override, read_toml
 from fairq.simulate import Result, simulate
@@ -72,11 +71,7 @@ class Scenario(Part):
     replications: Annotated[int, Field(ge=1, le=1_000_000), POSITIVE] = Field(
         default=1, description="Number of independent draws of the workload."
     )
-    clock: Annotated[
-        Annotated[str, Field(json_schema_extra={"enum": list(CLOCKS)}), Tag("<name>")]
-        | Annotated[ClockLaw, Tag("<law>")],
-        one_of(table_or_name, f"{', '.join(map(repr, CLOCKS))} or a table {{ c, b, tau }}"),
-    ] = Field(
+    clock: Clock = Field(
         default="token",
         description="Time of a step: 1 ('token'), by c and tau of cost ('cost'), of a preset, or a law.",
     )

@@ -13,13 +13,14 @@ from pydantic_core import PydanticCustomError
 from fairq.cost import Cost, StepTime
 from fairq.dispatch import check_dispatch
 from fairq.errors import InputError
-from fairq.fields import POSITIVE, Amount, Count, Part, as_tuple, inside
+from fairq.fields import POSITIVE, Amount, Count, Part, as_tuple, inside, one_of
 from fairq.groups import MAX_BATCH, MAX_WORKERS, WorkerGroup
 from fairq.policy import check_policy
 from fairq.presets import PRESETS
 
 __all__ = [
     "Arm",
+    "Clock",
     "ClockLaw",
     "Group",
     "Money",
@@ -61,6 +62,14 @@ class ClockLaw(Part):
         return StepTime(self.c, self.b, self.tau)
 
 
+Clock = Annotated[
+    Annotated[str, Field(json_schema_extra={"enum": list(CLOCKS)}), Tag("<name>")]
+    | Annotated[ClockLaw, Tag("<law>")],
+    one_of(table_or_name, f"{', '.join(map(repr, CLOCKS))} or a table {{ c, b, tau }}"),
+]
+"""The time of a step: a name, or a law."""
+
+
 class Group(Part):
     """Some workers that are alike."""
 
@@ -68,12 +77,12 @@ class Group(Part):
     batch_size: Annotated[int, Field(ge=1, le=MAX_BATCH), POSITIVE] | None = Field(
         default=None, description="Most requests that each runs in lockstep; without it, the pool's."
     )
-    clock: ClockLaw | None = Field(default=None, description="Time of a step; without it, the scenario's.")
+    clock: Clock | None = Field(default=None, description="Time of a step; without it, the scenario's.")
 
     def group(self) -> WorkerGroup:
         """The same as a `fairq.WorkerGroup`."""
-        law = self.clock
-        return WorkerGroup(self.count, self.batch_size, None if law is None else law.step_time())
+        clock = self.clock.step_time() if isinstance(self.clock, ClockLaw) else self.clock
+        return WorkerGroup(self.count, self.batch_size, clock)
 
 
 class Pool(Part):
@@ -218,7 +227,7 @@ class Arm(Part):
     def _known_policies(self) -> Arm:
         for name, parameters in self.arms():
             options = {key: value for key, value in parameters.items() if key != "alpha"}
-            inside(check_policy, name, parameters.get("alpha"), options)
+            inside(_check_policy, name, parameters.get("alpha"), options)
         return self
 
     def arms(self) -> Iterable[tuple[str, dict[str, Any]]]:
@@ -230,6 +239,14 @@ class Arm(Part):
         for name in names:
             for values in itertools.product(*axes):
                 yield name, dict(zip(grid, values, strict=True))
+
+
+def _check_policy(name: str, alpha: float | None, options: Mapping[str, Any]) -> None:
+    try:
+        check_policy(name, alpha, options)
+    except InputError as error:
+        what, of_it, why = str(error).partition(f"policy {name!r}: ")
+        raise (InputError(f"name is {name!r}: {why}") if of_it and not what else error) from None
 
 
 def _check_option(key: str, value: Any) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairq.account import account
-from fairq.cost import TOKEN_CLOCK, Cost, StepTime, resolve_clock
+from fairq.cost import TOKEN_CLOCK, Cost, StepTime
 from fairq.dispatch import check_dispatch
 from fairq.dispatcher import Arrivals
 from fairq.errors import InputError, unknown_name
@@ -94,7 +94,7 @@ def simulate(
     >>> result.check()
     """
     cost = _checked_cost(cost)
-    groups = resolve_groups(workers, batch_size, resolve_clock(clock, cost))
+    groups = resolve_groups(workers, batch_size, clock, cost)
     slots, laws = per_worker(groups)
     plan = plan_policy(policy, alpha, options, len(slots))
     seed = whole_number("seed", seed, at_least=0)
@@ -103,7 +103,7 @@ def simulate(
     check_dispatch(dispatch, alpha)
     limits = check_limits(workload, until, queue_limit, abandon_after, max_queued)
     for group in groups:
-        _check_resolution(workload, group.clock or TOKEN_CLOCK)
+        _check_resolution(workload, group.law or TOKEN_CLOCK)
     _check_money(workload, cost)
     budget = None if alpha is None else floor(alpha)
     size = workload.upper if plan.size == "upper" else workload.tokens

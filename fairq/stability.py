@@ -11,6 +11,7 @@ from fairq.cost import Cost, StepTime
 from fairq.errors import InputError
 from fairq.groups import WorkerGroup
 from fairq.load import offered_load
+from fairq.policy import own_name
 from fairq.trial import Trial, Waits, growth_of
 from fairq.validation import finite_number, whole_number
 
@@ -52,6 +53,7 @@ class StableRate:
         high: a rate that it does not.
         load_low, load_high: the offered loads of these rates.
         policy, alpha: whose they are.
+        precision: relative width of the interval that was asked for.
         probes: what was seen, in the order of asking.
     """
 
@@ -61,7 +63,19 @@ class StableRate:
     load_high: float
     policy: str
     alpha: float | None
+    precision: float
     probes: tuple[Probe, ...] = field(repr=False)
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether the interval is as narrow as was asked for, or the policy carries nothing.
+
+        If not, the search ended open: at rates inside the interval the runs did not decide between stable
+        and not, as where the queue wanders widely.  Longer runs, or more of them, narrow it.
+        """
+        stable = max((probe.rate for probe in self.probes if probe.verdict == "stable"), default=0.0)
+        narrow = self.high - stable <= self.precision * self.high * (1 + 1e-9)
+        return narrow or self.load_high < _LEAST_LOAD
 
 
 def stable_rate(
@@ -92,13 +106,17 @@ def stable_rate(
         arrivals: a law of arrival, whose rate is what is searched for; None: Poisson.
         requests: of a run, at least 1000; runs end with the last arrival.
         replications: runs at one rate, at most, >= 2.
-        precision: relative width of the interval at which the search stops, in (0, 1).
+        precision: relative width of the interval at which the search stops, in (0, 1); it ends wider where
+            runs do not decide (`StableRate.is_precise`).
         seed: root of the random streams; all rates and policies share the same requests, rescaled in time.
         on_probe: called with each `Probe` as soon as it is known.
 
     Raises:
-        InputError: a value that is not as above; `until`, `replication`, `record`, `queue_limit` or
-            `abandon_after` among the options; a policy that starts no request of a run.
+        InputError: a value that is not as above; `until`, `replication`, `record`, `queue_limit`,
+            `abandon_after` or `max_queued` among the options; a law of arrival that ends.
+        PolicyError: the policy answers wrongly.
+
+    A policy that keeps up with no rate, as one that starts nobody, has a `low` of 0.
 
     **The search** halves the interval between a rate known to be stable and one known not to be, at first
     between 0 and the rate of offered load 1 (`fairq.load.offered_load`), at which no policy is stable.  At
@@ -116,7 +134,9 @@ def stable_rate(
     >>> 0.8 * 0.05 < found.low < 0.05 <= found.high
     True
     """
-    whole_number("replications", replications, at_least=2)
+    replications = whole_number("replications", replications, at_least=2)
+    if on_probe is not None and not callable(on_probe):
+        raise InputError(f"on_probe is {on_probe!r}: it must be a function of a Probe, or None")
     if not 0 < finite_number("precision", precision) < 1:
         raise InputError(f"precision is {precision!r}: it must be > 0 and < 1")
     settings: dict[str, Any] = {
@@ -137,8 +157,16 @@ def stable_rate(
         if on_probe is not None:
             on_probe(probe)
     low = search.low * (1 - _SETTLED)
-    name = policy if isinstance(policy, str) else getattr(policy, "__name__", type(policy).__name__)
-    return StableRate(low, search.high, low * unit, search.high * unit, name, alpha, tuple(search.probes))
+    return StableRate(
+        low,
+        search.high,
+        low * unit,
+        search.high * unit,
+        policy if isinstance(policy, str) else own_name(policy),
+        alpha,
+        precision,
+        tuple(search.probes),
+    )
 
 
 def _probe(trial: Trial, rate: float, load: float, replications: int) -> Probe:

@@ -14,6 +14,7 @@ from fairq.arrivals import ArrivalLaw, Backlog, Poisson
 from fairq.errors import InputError
 from fairq.lengths import LengthLaw
 from fairq.load import checked_sample
+from fairq.policy import SETTINGS, check_policy
 from fairq.simulate import simulate
 from fairq.streams import open_uniforms, stream
 from fairq.trend import growth_by_blocks, queue_grows, t_quantile
@@ -30,6 +31,7 @@ _REFUSED = {
     "record": "it is the table of requests that is looked at",
     "queue_limit": "who is rejected is not served, and would count as piled up",
     "abandon_after": "who leaves is not served, and would count as piled up",
+    "max_queued": "a run that it stops is shorter than the others, and how its queue grew would not be seen",
 }
 
 
@@ -74,8 +76,9 @@ class Trial:
         settings: further keywords of `fairq.simulate`; `seed` among them is the root of the streams.
 
     Raises:
-        InputError: too few requests, a backlog, lengths that are none, or `until`, `replication`, `record`,
-            `queue_limit` or `abandon_after` among the settings.
+        InputError: too few requests, a backlog, lengths that are none, an option that the named policy has
+            not, or `until`, `replication`, `record`, `queue_limit`, `abandon_after` or `max_queued` among
+            the settings.
 
     >>> waits = Trial("fcfs", [20], 1000, settings={"batch_size": 1}).run(rate=0.04)
     >>> waits.grows
@@ -89,7 +92,8 @@ class Trial:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        whole_number("requests", self.requests, at_least=1000)
+        object.__setattr__(self, "requests", whole_number("requests", self.requests, at_least=1000))
+        whole_number("seed", self.settings.get("seed", 0), at_least=0)
         for name, reason in _REFUSED.items():
             if self.settings.get(name) is not None:
                 raise InputError(f"{name} is {shown(self.settings[name])}: leave it out, for {reason}")
@@ -97,12 +101,29 @@ class Trial:
             raise InputError(f"arrivals is {self.arrivals!r}: it must be a law of arrival that has a rate")
         if not isinstance(self.tokens, LengthLaw):
             object.__setattr__(self, "tokens", checked_sample(self.tokens))
+        self._check_options()
+
+    def _check_options(self) -> None:
+        """Of a named policy; what may have been meant instead is none of the refused."""
+        if isinstance(self.policy, str):
+            own = {name: value for name, value in self.settings.items() if name not in ("alpha", *SETTINGS)}
+            beside = [name for name in (*SETTINGS, "requests", "arrivals") if name not in _REFUSED]
+            check_policy(self.policy, self.settings.get("alpha"), own, beside=beside)
 
     def workload(self, rate: float, replication: int = 0) -> Workload:
-        """The requests of one run; at another rate the same ones, rescaled in time."""
-        seed = self.settings.get("seed", 0)
+        """The requests of one run; at another rate the same ones, rescaled in time.
+
+        Raises:
+            InputError: the law of arrival ends before all have arrived.
+        """
+        seed = whole_number("seed", self.settings.get("seed", 0), at_least=0)
         arrivals = self.arrivals.scaled(rate)
         times = arrivals.times(stream(seed, replication, "arrivals"), count=self.requests)
+        if len(times) < self.requests:
+            raise InputError(
+                f"arrivals end after {len(times):,} of {self.requests:,} requests: they must follow a law "
+                "that goes on (a table of rates with repeat=True)"
+            )
         lengths = stream(seed, replication, "lengths")
         if isinstance(self.tokens, LengthLaw):
             size = self.tokens.tokens(open_uniforms(lengths, self.requests))
@@ -114,7 +135,8 @@ class Trial:
         """Serve them until the last arrival."""
         workload = self.workload(rate, replication)
         end = float(workload.arrival[-1])
-        result = simulate(workload, self.policy, until=end, replication=replication, **self.settings)
+        settings = {**self.settings, "until": end, "replication": replication, "max_queued": None}
+        result = simulate(workload, self.policy, **settings)
         start = result.requests["start"].to_numpy(dtype=np.float64)
         return Waits(workload.arrival, np.where(np.isnan(start), math.inf, start), workload.tokens)
 

@@ -15,6 +15,7 @@ from small_study import small_scenario
 
 import fairq
 from fairq.cli import main
+from fairq.manifest import own_version
 from fairq.policy import POLICIES
 from fairq.result import Result
 
@@ -237,3 +238,10 @@ def test_a_full_stdout_is_one_line() -> None:
             [*COMMAND, "policies"], check=False, stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert (done.returncode, done.stderr) == (2, "fairq: error: No space left on device\n")
+
+
+def test_the_package_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fairq", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"fairq {own_version()}\n"

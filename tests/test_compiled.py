@@ -77,7 +77,7 @@ def schedules(
 ) -> tuple[Schedule, Schedule]:
     """What the compiled engine answers, and what SimPy does; without the account, which costs far more."""
     law = resolve_clock(*engine_clock(instance["step"]))
-    slots, laws = per_worker(resolve_groups(pool["workers"], instance["batch_size"], law))
+    slots, laws = per_worker(resolve_groups(pool["workers"], instance["batch_size"], law, fairq.Cost()))
     plan = plan_policy(policy, instance["alpha"], options, len(slots))
     assert compiled.can_run(plan, workload, slots, laws) is None
     size = workload.upper if plan.size == "upper" else workload.tokens

@@ -183,6 +183,82 @@ def test_the_call_shown_is_python():
     assert result.requests.equals(probe.run("fcfs", {}).requests)
 
 
+ODD = """\
+import fairq
+
+
+class Odd:
+    def decide(self, view):
+        return fairq.Decision(admit=view.queue[: view.free])
+
+
+class InitRaises(Odd):
+    def __init__(self):
+        raise RuntimeError("no GPU\\nhere")
+
+
+class InitLeaves(Odd):
+    def __init__(self):
+        raise SystemExit(4)
+
+
+class InitErrs(Odd):
+    def __init__(self):
+        len(3)
+
+
+class NeedArg(Odd):
+    def __init__(self, limit):
+        self.limit = limit
+
+
+class Promise(Odd):
+    @property
+    def guarded(self):
+        raise KeyError("promise")
+
+
+class Hint(Odd):
+    @property
+    def heeds(self):
+        raise ValueError("hint")
+
+
+class Copy(Odd):
+    def __deepcopy__(self, memo):
+        raise OSError("copy")
+
+
+class Mute(Odd):
+    def __init__(self):
+        class Silent(Exception):
+            def __str__(self):
+                raise ValueError
+
+        raise Silent
+
+
+class Stopped(Odd):
+    def __init__(self):
+        raise KeyboardInterrupt
+
+
+class Meta(type):
+    @property
+    def guarded(cls):
+        raise RuntimeError("of the class")
+
+
+class Classy(Odd, metaclass=Meta):
+    pass
+
+
+class Undecided(Odd):
+    def __init__(self):
+        self.decide = None
+"""
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """A working folder with modules of policies, which later tests do not see."""
@@ -211,6 +287,7 @@ def folder(tmp_path, monkeypatch) -> Path:
             '''
         )
     )
+    (tmp_path / "mine_odd.py").write_text(ODD)
     (tmp_path / "mine_missing.py").write_text("import no_such_module_anywhere\n")
     (tmp_path / "mine_wrong.py").write_text("x = = 1\n")
     (tmp_path / "mine_leaves.py").write_text("raise SystemExit(3)\n")
@@ -374,3 +451,73 @@ def test_the_smallest_run_as_printed_breaks_the_rule(policy, rule, options):
 def test_what_the_suite_chooses_itself_is_no_option(option, capsys):
     assert main(["policies", "--check", "isjl", "--set", f"{option}=3", "--runs", "2"]) == 2
     assert f"{option} is 3: the suite chooses it itself, so leave it out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("InitRaises", "making it raised RuntimeError: no GPU here (mine_odd.py, line 11)"),
+        ("InitLeaves", "making it raised SystemExit: 4 (mine_odd.py, line 16)"),
+        ("InitErrs", "making it raised TypeError: object of type 'int' has no len() (mine_odd.py, line 21)"),
+        ("NeedArg", "it cannot be made with the options {}: NeedArg.__init__() missing 1 required"),
+        ("Promise", "its attribute 'guarded' raised KeyError: 'promise' (mine_odd.py, line 32)"),
+        ("Hint", "its attribute 'heeds' raised ValueError: hint (mine_odd.py, line 38)"),
+        ("Mute", "making it raised Silent (mine_odd.py, line 52)"),
+        ("Classy", "its attribute 'guarded' raised RuntimeError: of the class (mine_odd.py, line 63)"),
+    ],
+)
+def test_a_policy_that_raises_before_it_is_asked(folder, name, told, capsys):
+    """One line with policy, exception, file and line; in a scenario the field too."""
+    module = loading._import("mine_odd")
+    for policy, who in ((f"mine_odd:{name}",) * 2, (getattr(module, name), name)):
+        with pytest.raises(fairq.InputError) as caught:
+            fairq.simulate(fairq.Workload.from_arrays(tokens=[3]), policy, batch_size=1)
+        assert str(caught.value).startswith(f"policy {who!r}: {told}")
+    (folder / "s.toml").write_text(
+        'name = "own"\n[workload]\nrequests = 5\narrivals = { kind = "backlog" }\n'
+        'tokens = { dist = "randint", low = 1, high = 9 }\n[pool]\nbatch_size = 2\n'
+        f'[[policies]]\nname = "mine_odd:{name}"\n'
+    )
+    for command in (["run", "s.toml"], ["policies", "--check", f"mine_odd:{name}"]):
+        assert main(command) == 2
+        line = capsys.readouterr().err
+        assert told in line
+        assert line.count("\n") == 1
+        assert command[0] == "policies" or f"s.toml: policies.0.name is 'mine_odd:{name}': {told}" in line
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_object_that_cannot_be_had_for_each_worker():
+    module, workload = loading._import("mine_odd"), fairq.Workload.from_arrays(tokens=[3])
+    with pytest.raises(fairq.InputError, match=r"'Copy': copying it for each worker raised OSError: copy \("):
+        fairq.simulate(workload, module.Copy(), batch_size=1)
+    with pytest.raises(fairq.InputError, match="'Undecided' has no method decide"):
+        fairq.simulate(workload, module.Undecided, batch_size=1)
+    with pytest.raises(
+        fairq.InputError, match=r"attribute 'heeds' or 'needs_requests' raised ValueError: hint"
+    ):
+        check_conformance(module.Hint(), runs=1)
+    with pytest.raises(KeyboardInterrupt):
+        fairq.simulate(workload, module.Stopped, batch_size=1)
+
+
+def test_what_a_module_raises(tmp_path, monkeypatch):
+    """Anything, with its line; an interrupt from the keyboard goes on."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for number, (text, told) in enumerate(
+        [
+            ("1 / 0", r"ZeroDivisionError: division by zero \(raises0.py, line 1\)"),
+            ("raise GeneratorExit", r"GeneratorExit \(raises1.py, line 1\)"),
+            (
+                "def __getattr__(name):\n    raise OSError(name)",
+                r"'X' of 'raises2' raised OSError: X \(raises2.py",
+            ),
+        ]
+    ):
+        (tmp_path / f"raises{number}.py").write_text(f"{text}\n")
+        with pytest.raises(fairq.InputError, match=told):
+            loading.load(f"raises{number}:X")
+    (tmp_path / "interrupted.py").write_text("raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        loading.load("interrupted:X")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairq
+from fairq.schema import Group
 
 POLICIES = [
     ("fcfs", {}),
@@ -204,3 +206,36 @@ def test_fairness_and_every_other_invariant_hold_whatever_the_pool(policy, setti
                 assert run.summary["violations"] == 0
             waits = run.requests["wait"]
             assert not (waits > limit.get("abandon_after", np.inf)).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [
+        ("token", fairq.StepTime(c=1.0)),
+        ("cost", fairq.StepTime(c=0.5, tau=0.25)),
+        ("long-context", fairq.PRESETS["long-context"].clock),
+    ],
+)
+def test_a_group_names_its_clock(name: str, law: fairq.StepTime) -> None:
+    """The same requests on the named clock and on the law that it names, in Python and in a scenario."""
+    cost = fairq.Cost(c=0.5, tau=0.25)
+    named, given = (
+        fairq.simulate(
+            workload([5, 3, 4], [0, 0, 1]), "fcfs", batch_size=1, cost=cost, clock=fairq.StepTime(c=7.0),
+            workers=[fairq.WorkerGroup(1, clock=clock), fairq.WorkerGroup(1)],
+        )
+        for clock in (name, law)
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(named.requests, given.requests)
+    assert [group.clock for group in named.groups] == [law, fairq.StepTime(c=7.0)]
+    group = Group.model_validate({"count": 1, "clock": name}).group()
+    assert group == fairq.WorkerGroup(1, clock=name)
+
+
+def test_a_group_s_clock_that_is_none() -> None:
+    with pytest.raises(
+        fairq.InputError, match="WorkerGroup: unknown clock 'long-contxt': did you mean 'long-c"
+    ):
+        fairq.WorkerGroup(1, clock="long-contxt")
+    with pytest.raises(fairq.InputError, match="WorkerGroup: clock is 3: it must be"):
+        fairq.WorkerGroup(1, clock=3)  # type: ignore[arg-type]

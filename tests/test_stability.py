@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import fairq
-from fairq.arrivals import Backlog, Deterministic, Renewal
+from fairq.arrivals import Backlog, Deterministic, Nonhomogeneous, Renewal
 from fairq.cost import resolve_clock
 from fairq.errors import InputError
 from fairq.lengths import LengthLaw
@@ -76,6 +76,7 @@ def test_a_law_and_its_sample_ask_the_same() -> None:
             "tokens is 'gamma': it must be a LengthLaw or lengths",
         ),
         (lambda: offered_load(1.0, [1], batch_size=0), "batch_size is 0"),
+        (lambda: offered_load(1.0, [1], batch_size=1, clock="cost", cost=3), "cost is 3: it must be a fairq"),
         (lambda: step_ratio(0.0, batch_size=2, clock=fairq.StepTime(c=1.0)), r"E\[o\] and c must be > 0"),
         (lambda: step_ratio(1.0, batch_size=2, clock=fairq.StepTime(b=1.0)), r"E\[o\] and c must be > 0"),
     ],
@@ -202,6 +203,60 @@ def test_probes_are_told_as_they_are_made() -> None:
     assert {probe.verdict for probe in seen} <= {"stable", "unstable", "open"}
 
 
+def test_whole_numbers_may_be_floats() -> None:
+    """As everywhere: 1000.0 counts as 1000."""
+    rates = [
+        stable_rate("fcfs", [5], batch_size=1, requests=count, replications=runs, seed=seed, precision=0.3)
+        for count, runs, seed in ((1000, 2, 3), (1000.0, 2.0, 3.0))
+    ]
+    assert rates[0].probes == rates[1].probes
+
+
+def probe(rate: float, verdict: str) -> Probe:
+    return Probe(rate, rate, 0.0, 0.0, 0.0, 2, 0, verdict)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "precise"),
+    [
+        ({0.5: "stable", 0.75: "unstable", 0.625: "stable"}, True),  # (0.75 − 0.625)/0.75 is 1/6
+        ({0.5: "stable", 0.75: "unstable"}, False),  # and this 1/3
+        ({0.5: "stable", 0.75: "unstable", 0.6: "open"}, False),
+    ],
+)
+def test_a_search_says_whether_it_came_to_its_precision(verdicts: dict[float, str], precise: bool) -> None:
+    probes = tuple(probe(rate, verdict) for rate, verdict in verdicts.items())
+    low = 0.99 * max(rate for rate, verdict in verdicts.items() if verdict == "stable")
+    assert StableRate(low, 0.75, low, 0.75, "fcfs", None, 0.2, probes).is_precise is precise
+
+
+def test_a_search_whose_runs_do_not_decide_ends_open() -> None:
+    """Two runs of 1000 from bursts of standard deviation 6 gaps leave rates that neither verdict fits."""
+    bursts = Renewal(rate=1.0, cv=6.0)
+    found = stable_rate(
+        "fcfs", UNIFORM, batch_size=1, arrivals=bursts, requests=1000, replications=2, precision=0.02
+    )
+    assert "open" in {one.verdict for one in found.probes}
+    assert not found.is_precise
+
+
+def test_no_run_of_a_search_is_stopped_for_its_queue(monkeypatch) -> None:
+    """The default of `max_queued` would end the longest overloaded runs early."""
+    seen = []
+    monkeypatch.setattr(
+        "fairq.trial.simulate", lambda *_, **settings: seen.append(settings) or fairq.simulate(*_, **settings)
+    )
+    Trial("fcfs", [5], 1000, settings={"batch_size": 1}).run(0.1)
+    assert [settings["max_queued"] for settings in seen] == [None]
+
+
+def test_the_options_of_a_search_suggest_none_that_it_refuses() -> None:
+    with pytest.raises(InputError, match="unknown option 'quantum'") as caught:
+        stable_rate("fcfs", [5], batch_size=1, requests=1000, quantum=3)
+    assert "did you mean" not in str(caught.value)
+    assert "until" not in str(caught.value)
+
+
 class Refusal:
     """Serves nobody."""
 
@@ -215,6 +270,7 @@ def test_a_policy_that_carries_nothing_has_no_stable_rate() -> None:
     assert found.load_high <= 0.001
     assert found.policy == "Refusal"
     assert {probe.verdict for probe in found.probes} == {"unstable"}
+    assert found.is_precise
 
 
 def test_rates_share_their_requests() -> None:
@@ -261,6 +317,14 @@ def test_the_interval_of_growth_covers_that_of_fluid() -> None:
         ({"record": "summary"}, "record is 'summary': leave it out"),
         ({"queue_limit": 3}, "queue_limit is 3: leave it out, for who is rejected is not served"),
         ({"abandon_after": 3}, "abandon_after is 3: leave it out, for who leaves is not served"),
+        ({"max_queued": 30}, "max_queued is 30: leave it out, for a run that it stops is shorter"),
+        ({"on_probe": 3}, "on_probe is 3: it must be a function of a Probe"),
+        ({"seed": "x"}, "seed is 'x'"),
+        ({"cost": 3}, "cost is 3: it must be a fairq.Cost"),
+        (
+            {"arrivals": Nonhomogeneous([0.0, 10.0], [20.0], repeat=False), "requests": 1000},
+            r"arrivals end after \d+ of 1,000 requests: they must follow a law that goes on",
+        ),
     ],
 )
 def test_bad_search(changes: dict, message: str) -> None:
