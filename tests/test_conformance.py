@@ -243,16 +243,6 @@ class Stopped(Odd):
         raise KeyboardInterrupt
 
 
-class Meta(type):
-    @property
-    def guarded(cls):
-        raise RuntimeError("of the class")
-
-
-class Classy(Odd, metaclass=Meta):
-    pass
-
-
 class Undecided(Odd):
     def __init__(self):
         self.decide = None
@@ -463,7 +453,6 @@ def test_what_the_suite_chooses_itself_is_no_option(option, capsys):
         ("Promise", "its attribute 'guarded' raised KeyError: 'promise' (mine_odd.py, line 32)"),
         ("Hint", "its attribute 'heeds' raised ValueError: hint (mine_odd.py, line 38)"),
         ("Mute", "making it raised Silent (mine_odd.py, line 52)"),
-        ("Classy", "its attribute 'guarded' raised RuntimeError: of the class (mine_odd.py, line 63)"),
     ],
 )
 def test_a_policy_that_raises_before_it_is_asked(folder, name, told, capsys):

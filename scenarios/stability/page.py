@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import jinja2
@@ -10,10 +10,11 @@ import seaborn as sns
 from cells import Cell, Found, Settings, save_found
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from sentences import crossing, curve, headlines, interval
+from sentences import Crossing, crossing, curve, headlines, interval, leaders, pooling, turn
 
 from fairq import PRESETS
 from fairq.figures import MARKERS, Picture, as_png
+from fairq.policy import POLICIES
 from fairq.report import environment, image_entry
 from fairq.rundir import written_whole
 
@@ -27,21 +28,27 @@ def write_page(settings: Settings, found: Mapping[Cell, Found], out: Path) -> Pa
     """Write page, pictures and table into `out`, whole or not at all; return the page's path."""
     drawn = [(picture, as_png(picture.figure)) for picture in pictures(found)]
     ours = environment()
+    ours.globals["interval"] = interval
     loader = jinja2.ChoiceLoader(
         [jinja2.FileSystemLoader(Path(__file__).parent), *filter(None, [ours.loader])]
     )
     html = (
         ours.overlay(loader=loader)
-        .get_template("page.html")
+        .get_template("page.html.j2")
         .render(
             title="How much load each policy keeps up with",
             sentences=headlines(found),
+            pooling=pooling(found),
             figures=[image_entry(picture, image, f"{picture.name}.png") for picture, image in drawn],
             settings=settings,
             region=_region_rows(found),
             workers=sorted({cell.workers for cell in found if cell.part == "region"}),
             map=_map_rows(found),
-            xs=sorted({cell.x for cell in found if cell.part == "map"}),
+            most=_most_row(found),
+            xs=_xs(found),
+            policies=[POLICIES[name] for name in dict.fromkeys(cell.policy for cell in found)],
+            open_ended=sum(one.open for one in found.values()),
+            searches=len(found),
             presets=PRESETS.values(),
         )
     )
@@ -57,7 +64,11 @@ def _labels(found: Mapping[Cell, Found], part: str) -> list[str]:
     return list(dict.fromkeys(cell.label for cell in found if cell.part == part))
 
 
-def _region_rows(found: Mapping[Cell, Found]) -> list[tuple[str, str, list[str]]]:
+def _xs(found: Mapping[Cell, Found]) -> list[float]:
+    return sorted({cell.x for cell in found if cell.part == "map"})
+
+
+def _region_rows(found: Mapping[Cell, Found]) -> list[tuple[str, str, list[Found]]]:
     rows = []
     for label in _labels(found, "region"):
         mine = sorted(
@@ -65,12 +76,22 @@ def _region_rows(found: Mapping[Cell, Found]) -> list[tuple[str, str, list[str]]
             key=lambda one: one.cell.workers,
         )
         backlog = next((f"{one.backlog:.3f}" for one in mine if one.backlog is not None), "")
-        rows.append((label, backlog, [interval(one) for one in mine]))
+        rows.append((label, backlog, mine))
     return rows
 
 
-def _map_rows(found: Mapping[Cell, Found]) -> list[tuple[str, list[str]]]:
-    return [(label, [interval(one) for one in curve(found, label)]) for label in _labels(found, "map")]
+def _map_rows(found: Mapping[Cell, Found]) -> list[tuple[str, list[Found | None]]]:
+    rows = []
+    for label in _labels(found, "map"):
+        by_x = {one.cell.x: one for one in curve(found, label)}
+        rows.append((label, [by_x.get(x) for x in _xs(found)]))
+    return rows
+
+
+def _most_row(found: Mapping[Cell, Found]) -> list[str]:
+    """Who may carry most at each x."""
+    most = leaders(found)
+    return [" or ".join(one.cell.label for one in most.get(x, [])) for x in _xs(found)]
 
 
 def pictures(found: Mapping[Cell, Found]) -> list[Picture]:
@@ -78,16 +99,17 @@ def pictures(found: Mapping[Cell, Found]) -> list[Picture]:
     return [
         Picture(
             "region",
-            "Largest stable load on the token clock, as a share of the slots: bars are the intervals of the "
-            "search, by number of workers. Hollow squares: share of the slots filled on a backlog.",
+            "Largest stable load on the token clock: bars are the intervals of the search, by number of "
+            "workers. Hollow squares: the load at which a backlog is worked off.",
             "Intervals of the largest stable load for each policy and pool; the figures are in the table.",
             region_picture(found),
         ),
         Picture(
             "map",
-            "Largest stable token rate, per B tokens and c of time, and the same relative to first come "
-            "first served, against x = tau·B·E[o]/c. Bands: intervals of the search. Dashed: where ISJL 100 "
-            "overtakes; dotted: x of the presets.",
+            "Largest stable token rate, over B tokens per c of time, and the same relative to first come "
+            "first served, against x = tau·B·E[o]/c. Bands: intervals of the search. Dashed: where another "
+            "policy takes the lead, and where ISJL overtakes first come first served; grey: between what is "
+            "sure. Dotted: x of the presets.",
             "Largest stable token rate of each policy against x; the figures are in the table.",
             map_picture(found),
         ),
@@ -110,7 +132,7 @@ def region_picture(found: Mapping[Cell, Found]) -> Figure:
                 if cell.part == "region" and cell.label == label and cell.workers == size
             )
             axes.plot(
-                [one.slots_low, one.slots_high], [row + shift] * 2, color=colour, linewidth=4,
+                [one.rate_low, one.rate_high], [row + shift] * 2, color=colour, linewidth=4,
                 solid_capstyle="butt", label=f"G = {size}" if row == 0 else None,
             )  # fmt: skip
             if one.backlog is not None:
@@ -131,45 +153,52 @@ def region_picture(found: Mapping[Cell, Found]) -> Figure:
 
 def map_picture(found: Mapping[Cell, Found]) -> Figure:
     """Capacity against x, and its ratio to that of first come first served."""
-    labels = _labels(found, "map")
     with sns.axes_style("whitegrid"):
-        figure = Figure(figsize=(12, 5), layout="constrained")
+        figure = Figure(figsize=(12, 6), layout="constrained")
         left, right = figure.subplots(1, 2)
-    first = curve(found, "fcfs")
-    styles = zip(labels, sns.color_palette("colorblind"), MARKERS, strict=False)
-    for label, colour, marker in styles:
-        mine = curve(found, label)
+    first = {one.cell.x: one for one in curve(found, "fcfs")}
+    lines = [curve(found, label) for label in _labels(found, "map")]
+    for mine, colour, marker in zip(lines, sns.color_palette("colorblind"), MARKERS, strict=False):
         xs = [one.cell.x for one in mine]
-        left.plot(xs, [one.middle for one in mine], color=colour, marker=marker, label=label)
-        left.fill_between(
-            xs, [one.slots_low for one in mine], [one.slots_high for one in mine], color=colour, alpha=0.2
-        )
-        ratios = [one.middle / base.middle for one, base in zip(mine, first, strict=True)]
-        right.plot(xs, ratios, color=colour, marker=marker)
-    left.set(ylabel="largest stable token rate, per B per c")
+        low, high = [one.rate_low for one in mine], [one.rate_high for one in mine]
+        left.plot(xs, [one.middle for one in mine], color=colour, marker=marker, label=mine[0].cell.label)
+        left.fill_between(xs, low, high, color=colour, alpha=0.2)
+        right.plot(xs, [one.middle / first[x].middle for x, one in zip(xs, mine, strict=True)], color=colour,
+                   marker=marker)  # fmt: skip
+    left.set(ylabel="largest stable token rate, over B per c")
     right.set(ylabel="the same over that of fcfs")
-    place = crossing(first, curve(found, "isjl 100")) if "isjl 100" in labels else None
     for axes in (left, right):
-        _mark(axes, place, max(one.cell.x for one in first))
+        _mark(axes, _crossings(found), _xs(found))
     left.legend(fontsize=8)
     return figure
 
 
-def _mark(axes: Axes, place: Sequence[float] | None, largest: float) -> None:
+def _crossings(found: Mapping[Cell, Found]) -> list[Crossing]:
+    """Where the lead changes, and where ISJL at alpha = 100 overtakes first come first served."""
+    places = [turn(found)]
+    if isjl := curve(found, "isjl 100"):
+        places.append(crossing(curve(found, "fcfs"), isjl))
+    return [place for place in dict.fromkeys(places) if place is not None]
+
+
+def _mark(axes: Axes, places: list[Crossing], xs: list[float]) -> None:
     axes.set(xlabel="x = tau·B·E[o]/c", xscale="symlog")
     axes.set_xscale("symlog", linthresh=0.5)
-    axes.set_xticks(
-        [0, 0.1, 0.2, 0.3, 0.4, 0.6, 1, 2, 3], ["0", "0.1", "0.2", "0.3", "0.4", "0.6", "1", "2", "3"]
-    )
+    axes.set_xticks(xs, [f"{x:g}" for x in xs])
     axes.set_ylim(bottom=0)
-    if place is not None:
-        axes.axvspan(place[0], place[2], color=GREY, alpha=0.1, linewidth=0)
-        axes.axvline(place[1], color=GREY, linestyle="--", linewidth=1)
+    for place in places:
+        axes.axvspan(place.after or 0.0, place.by, color=GREY, alpha=0.1, linewidth=0)
+        _line(axes, place.about, f"{place.other} overtakes", "--")
     for preset in PRESETS.values():
-        if preset.x <= largest:
-            axes.axvline(preset.x, color=GREY, linestyle=":", linewidth=1)
-            axes.text(
-                preset.x, 0.01, preset.name, rotation=90, fontsize=7, color=GREY, va="bottom", ha="right",
-                transform=axes.get_xaxis_transform(),
-            )  # fmt: skip
+        if preset.x <= xs[-1]:
+            _line(axes, preset.x, preset.name, ":")
     sns.despine(ax=axes)
+
+
+def _line(axes: Axes, x: float, text: str, style: str) -> None:
+    """An upright line, named above the axes, where no curve is."""
+    axes.axvline(x, color=GREY, linestyle=style, linewidth=1)
+    axes.text(
+        x, 1.01, f"{text} ({x:.2g})", rotation=40, rotation_mode="anchor", fontsize=8, color=GREY,
+        transform=axes.get_xaxis_transform(),
+    )  # fmt: skip

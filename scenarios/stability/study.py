@@ -1,6 +1,8 @@
 """The stability region of every policy, searched with arrivals, and a page about it.
 
-``python scenarios/stability/study.py [--out DIR]`` takes the searches that are in results.csv beside it,
+To see it, open stability.html in a browser: it is the page as made from results.csv, both beside this file.
+
+``python scenarios/stability/study.py [--out DIR]`` takes the searches that are in results.csv,
 makes those that are not (hours, if all), and writes stability.html, its pictures and its table into DIR
 (runs/stability without one).  ``--fresh`` searches everything again.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cells import Cell, Found, Settings, load_found, save_found
@@ -27,7 +30,8 @@ def search_all(settings: Settings, table: Path, *, fresh: bool) -> dict[Cell, Fo
     cells = list(settings.cells())
     found = {cell: known[cell] for cell in cells if cell in known}
     for cell in tqdm([cell for cell in cells if cell not in found], unit="search", disable=None):
-        found[cell] = settings.search(cell)
+        same = found.get(replace(cell, part="region"))  # the map begins where the region's one worker is
+        found[cell] = settings.search(cell) if same is None else replace(same, cell=cell, backlog=None)
         save_found(table, {cell: found[cell] for cell in cells if cell in found})
     kept = load_found(table)
     return {cell: kept[cell] for cell in cells}
