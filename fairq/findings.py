@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from fairq.cost import resolve_clock
+from fairq.load import step_ratio
 from fairq.overload import overload_sentences
 from fairq.provenance import origin
 from fairq.statistics import Interval, paired_difference
@@ -19,8 +21,8 @@ __all__ = ["findings", "setting"]
 def setting(study: Study) -> str:
     """One sentence on what was run.
 
-    It names workers, batch size, requests, replications, seed and clock, so that a figure
-    quoted from the report can be traced.
+    It names workers, batch size, requests, replications, seed and clock, with x where its steps depend on
+    the longest request, so that a figure quoted from the report can be traced.
     """
     scenario, unit = study.scenario, time_unit(study.scenario.clock)
     workers, runs = scenario.pool.count, scenario.replications
@@ -31,8 +33,30 @@ def setting(study: Study) -> str:
         f"{'Up to ' if stopped else ''}{number_text(float(arrived.mean()))} requests{origin(scenario)}"
         f"{' on average' if arrived.nunique() > 1 else ''} "
         f"on {_count(workers, 'worker')} with batches of at most {scenario.pool.slots}, "
-        f"{_count(runs, 'replication')} (seed {scenario.seed}), {clock}."
+        f"{_count(runs, 'replication')} (seed {scenario.seed}), {clock}{_weight(study)}."
     )
+
+
+def _weight(study: Study) -> str:
+    """How much the longest request adds to a step (`fairq.load.step_ratio`); nothing where steps are equal.
+
+    E[o] is that of the runs that completed all, or else of the first replication's requests.
+    """
+    scenario = study.scenario
+    law = resolve_clock(scenario.step_time(), scenario.cost.cost())
+    if not isinstance(scenario.pool.workers, int) or law.tau == 0 or law.c == 0:
+        return ""
+    whole = study.runs[(study.runs["completed"] == study.runs["arrived"]) & (study.runs["arrived"] > 0)]
+    if len(whole):
+        mean = float(whole["tokens"].sum() / whole["completed"].sum())
+    else:
+        tokens = scenario.draw(0).tokens
+        if len(tokens) == 0:
+            return ""
+        mean = float(tokens.mean())
+    name = scenario.clock if isinstance(scenario.clock, str) else f"c = {law.c:g}, tau = {law.tau:g}"
+    x = step_ratio(mean, batch_size=scenario.pool.slots, clock=law)
+    return f"; clock {name}: x = tau·B·E[o]/c = {x:.2g}"
 
 
 def findings(study: Study) -> list[str]:

@@ -7,10 +7,12 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from small_study import SMALL, small_scenario
 
 from fairq.findings import findings, setting
+from fairq.presets import PRESETS
 from fairq.report import text_table
 from fairq.scenario import Scenario
 from fairq.sections import SECTIONS
@@ -113,6 +115,23 @@ def test_a_run_in_seconds_says_seconds(tmp_path: Path) -> None:
     assert "steps" not in text
     assert "time in seconds" in setting(study)
     assert any("queued at the end" in sentence for sentence in findings(study))
+
+
+@pytest.mark.parametrize("until", ["until=1e6", "until=0.02"])
+def test_the_setting_tells_how_much_the_longest_request_weighs(tmp_path: Path, until: str) -> None:
+    """x = tau·B·E[o]/c with E[o] of the requests drawn: of all runs, or of one where some are left."""
+    law = PRESETS["long-context"].clock
+    study = run(tmp_path, "clock=long-context", until, "replications=2")
+    drawn = [study.scenario.draw(replication).tokens for replication in range(2)]
+    tokens = np.concatenate(drawn) if until == "until=1e6" else drawn[0]
+    x = law.tau * study.scenario.pool.slots * tokens.mean() / law.c
+    assert setting(study).endswith(f"time in seconds; clock long-context: x = tau·B·E[o]/c = {x:.2g}.")
+
+
+def test_equal_steps_have_no_weight_to_tell(study: Study, tmp_path: Path) -> None:
+    assert "x =" not in setting(study)
+    own = run(tmp_path, "clock={ c = 0.02, tau = 1e-4 }", "replications=1")
+    assert "; clock c = 0.02, tau = 0.0001: x = " in setting(own)
 
 
 def test_findings_name_best_and_worst_by_the_summary(study: Study) -> None:

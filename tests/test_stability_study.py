@@ -61,7 +61,7 @@ def test_the_crossing_is_between_what_is_sure() -> None:
     assert place is not None
     assert (place.after, place.about, place.by) == pytest.approx((0.0, 0.5, 1.0))
     assert place.other == "isjl 100"
-    assert str(place) == "near x = 0.50 (surely by 1)"
+    assert str(place) == "near x = 0.50, surely by 1"
 
 
 def test_a_crossing_need_not_be_sure_before() -> None:
@@ -90,8 +90,8 @@ def test_who_carries_most_is_who_nobody_is_surely_above() -> None:
     assert [one.cell.policy for one in leaders(found, lambda cell: cell.policy == "fcfs")[1.0]] == ["fcfs"]
     assert turn(found) == crossing(curve(found, "fcfs"), curve(found, "isjl 100"))
     said = " ".join(headlines(found))
-    assert "fcfs at x = 0; fcfs or isjl 100 at x = 0.5; isjl 100 at x = 1." in said
-    assert "isjl 100 takes the lead near x = 0.50 (surely by 1)" in said
+    assert "fcfs at x = 0; fcfs or isjl 100 at x = 0.5; isjl 100 at x = 1 (isjl 100 takes" in said
+    assert "isjl 100 takes the lead near x = 0.50, surely by 1)." in said
     assert "paper" not in said  # both are the paper's
     assert turn(lines([(0.1, 0.1)] * 3)) is None
 
@@ -101,6 +101,7 @@ def test_the_paper_s_policies_are_compared_apart() -> None:
     most, paper = headlines(found)
     assert "Which policy carries most: matched from x = 0 to 1." in most
     assert "fcfs at x = 0; fcfs or isjl at x = 0.5; isjl at x = 1." in paper
+    assert "costs capacity where x is small and buys some where it is large" in paper
 
 
 def test_lines_that_do_not_cross_have_no_crossing() -> None:
@@ -112,7 +113,7 @@ def test_lines_that_do_not_cross_have_no_crossing() -> None:
 def test_sentences_say_only_what_the_table_bears_out() -> None:
     pairs = [made("region", "fcfs", 0.0, 0.95, 1.0), made("region", "isjl", 0.0, 0.5, 0.6)]
     said = " ".join(headlines(dict(pairs)))
-    assert "isjl 100 0.99 against 0.50 to 0.60" in said
+    assert "isjl 100 works one off at load 0.99 but keeps up with 0.50 to 0.60" in said
     assert "matched" not in said
     pairs.append(made("region", "matched", 0.0, 0.9, 0.95))
     assert "matched never mixes" in " ".join(headlines(dict(pairs)))

@@ -51,8 +51,7 @@ def test_the_wheel_holds_exactly_what_it_should(wheel_files: set[str]) -> None:
     gallery = {
         str("fairq/gallery" / path.relative_to("scenarios"))
         for path in files_of("scenarios")
-        if path.suffix
-        in {".toml", ".py", ".csv", ".html", ".j2"}  # and what studies keep
+        if path.suffix in {".toml", ".py", ".csv", ".html", ".j2"}  # and what studies keep
     }
     about = ["METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"]
     assert {"fairq/__init__.py", "fairq/py.typed"} <= package

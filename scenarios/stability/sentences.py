@@ -46,7 +46,7 @@ class Crossing:
     other: str
 
     def __str__(self) -> str:
-        return f"near x = {self.about:.2f} (surely by {self.by:g})"
+        return f"near x = {self.about:.2f}, surely by {self.by:g}"
 
 
 def crossing(first: Sequence[Found], other: Sequence[Found]) -> Crossing | None:
@@ -128,10 +128,10 @@ def _most(found: Mapping[Cell, Found]) -> str:
     if len(most) < 2:
         return ""
     place = turn(found)
-    said = f" {place.other} takes the lead {place}." if place is not None else ""
+    said = f" ({place.other} takes the lead {place})" if place is not None else ""
     return (
-        f"Which policy carries most: {'; '.join(_spans(most, lambda cell: cell.label))}.{said} "
-        "x = tau·B·E[o]/c is what the longest request adds to a step's time; 0 is the token clock."
+        f"Which policy carries most: {'; '.join(_spans(most, lambda cell: cell.label))}{said}. "
+        "x = tau·B·E[o]/c is how much the longest request adds to a step: 0 on the token clock."
     )
 
 
@@ -141,9 +141,11 @@ def _paper(found: Mapping[Cell, Found]) -> str:
     others = any(cell.part == "map" and POLICIES[cell.policy].source == "ours" for cell in found)
     if not others or len(most) < 2:
         return ""
+    fair = [[POLICIES[one.cell.policy].guarded for one in row] for row in most.values()]
+    said = " To be fair as they are costs capacity where x is small and buys some where it is large."
     return (
-        f"Among the paper's own policies: {'; '.join(_spans(most, lambda cell: cell.policy))}. Only where x "
-        "is large does it buy capacity to be fair as they are."
+        f"Among the paper's own policies: {'; '.join(_spans(most, lambda cell: cell.policy))}."
+        f"{said if all(fair[-1]) and not any(fair[0]) else ''}"
     )
 
 
@@ -152,14 +154,13 @@ def _backlogs(single: Mapping[str, Found]) -> str:
     widest = max(gaps, key=lambda label: gaps[label], default=None)
     if widest is None or gaps[widest] < 0.2:
         return ""
-    shown = dict.fromkeys([*(label for label in gaps if label.startswith("isjl")), widest])
-    parts = ", ".join(
-        f"{label} {single[label].backlog:.2f} against {interval(single[label])}" for label in shown
-    )
-    return (
-        f"A backlog hides what longest-first policies lose. Load at x = 0 on a backlog, against the largest "
-        f"load kept up with under arrivals: {parts}."
-    )
+    cohorts = [label for label in gaps if label.startswith("isjl")]
+    isjl = max(cohorts, key=lambda label: single[label].middle, default=widest)
+    parts = [
+        f"{label} works one off at load {one.backlog:.2f} but keeps up with {interval(one)}"
+        for label, one in ((label, single[label]) for label in dict.fromkeys([isjl, widest]))
+    ]
+    return f"A backlog hides what longest-first policies lose: {', '.join(parts)} (x = 0)."
 
 
 def _gaps(single: Mapping[str, Found]) -> dict[str, float]:
