@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fairq import compiled
-from fairq.cost import resolve_clock
 from fairq.errors import FairqError, InputError
 from fairq.groups import per_worker, resolve_groups
 from fairq.policy import plan_policy
@@ -66,8 +65,8 @@ def choose_engines(scenario: Scenario, workload: Workload) -> tuple[str, ...]:
 def _reasons(scenario: Scenario, cells: Sequence[Cell], workload: Workload) -> list[str | None]:
     """Why the compiled engine cannot run each cell; None where it can."""
     pool = scenario.pool
-    law = resolve_clock(scenario.step_time(), scenario.cost.cost())
-    slots, laws = per_worker(resolve_groups(pool.groups(), pool.batch_size, law))
+    groups = resolve_groups(pool.groups(), pool.batch_size, scenario.step_time(), scenario.cost.cost())
+    slots, laws = per_worker(groups)
     reasons = []
     for cell in cells:
         options = {name: value for name, value in cell.parameters.items() if name != "alpha"}
