@@ -199,14 +199,19 @@ def test_an_unknown_engine_is_named_with_those_there_are(tmp_path: Path) -> None
 def test_a_policy_that_cannot_be_made_is_named_before_anything_is_simulated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """When the scenario is read, or, of one that cannot be made again, when the engine is chosen."""
     (tmp_path / "refusing.py").write_text(
         "class Refusing:\n    def __init__(self, limit): ...\n    def decide(self, view): ...\n"
+        "class Once:\n    made = 0\n    def decide(self, view): ...\n"
+        "    def __init__(self):\n        Once.made += 1\n        1 / (Once.made < 2)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    scenario = small(tmp_path, "policies.1={ module = 'refusing:Refusing' }")
-    with pytest.raises(InputError, match="cannot be made") as caught:
+    with pytest.raises(InputError, match=r"policies\.1\.name is 'refusing:Refusing': it cannot be made"):
+        small(tmp_path, "policies.1={ module = 'refusing:Refusing' }")
+    scenario = small(tmp_path, "policies.1={ module = 'refusing:Once' }")
+    with pytest.raises(InputError, match="making it raised ZeroDivisionError") as caught:
         run_study(scenario, tmp_path / "run", progress=False)
-    assert caught.value.__notes__ == ["in refusing:Refusing"]
+    assert caught.value.__notes__ == ["in refusing:Once"]
 
 
 @needs_numba
