@@ -38,6 +38,9 @@ class Agent:
         self._wake_step: int | None = None
         heeds = getattr(policy, "heeds", None)
         self._heeds: Callable[[View], bool] | None = heeds if callable(heeds) else None
+        self._may_answer: Callable[[View], bool] | None = (
+            getattr(policy, "may_answer", None) if self._inside else None
+        )
         self._needs_requests: bool = getattr(policy, "needs_requests", False)
         self._summoned = inf  # the boundary at which it is asked since a request kept for it has left
 
@@ -55,7 +58,10 @@ class Agent:
 
     def answers(self) -> bool:
         """Whether the policy may answer something at a completion."""
-        return not self._needs_requests or bool(self.worker.reserved) or len(self.worker.queue) > 0
+        worker = self.worker
+        if self._needs_requests and not worker.reserved and not worker.queue:
+            return False
+        return self._may_answer is None or self._may_answer(self._view)
 
     def summon(self, now: float) -> bool:
         """A request kept for this worker has left: be asked at its next boundary; whether that is now."""
@@ -99,7 +105,7 @@ class Agent:
         if len(set(admit)) < len(admit):
             raise self._error("uniqueness", f"admit names a request twice: {list(admit)!r}")
         wake, steps = decision.wake, decision.wake_steps
-        if wake is not None and not (_is_a(Real, wake) and wake > self.worker.calendar.now):
+        if wake is not None and not (_is_a(Real, wake) and wake > self.worker.calendar.instant):
             raise self._error("wake", f"wake is {wake!r}: it must be a time later than now")
         if steps is not None and not (_is_a(Integral, steps) and not _is_a(bool, steps) and steps >= 1):
             raise self._error("wake", f"wake_steps is {steps!r}: it must be a whole number >= 1")
@@ -183,12 +189,12 @@ class Agent:
             raise self._error(*self._why_not(request, "admitted"))
         if len(worker.running) >= worker.batch_size:
             raise self._error("capacity", f"request {request} is admitted to a batch of {worker.batch_size}")
-        worker.admit(request, worker.calendar.now)
+        worker.admit(request, worker.calendar.instant)
 
     def _why_not(self, request: int, act: str) -> tuple[str, str]:
         """The rule that an answer naming `request` breaks: it is neither queued nor reserved here."""
         worker = self.worker
-        if worker.arrival[request] > worker.calendar.now:
+        if worker.arrival[request] > worker.calendar.instant:
             return "release", f"request {request} is {act} before its arrival"
         if worker.ledger.worker[request] >= 0:
             return "uniqueness", f"request {request} is {act}, but it has started already"
@@ -199,7 +205,7 @@ class Agent:
         return "reservation", f"request {request} is {act}, but it is kept for another worker"
 
     def _error(self, rule: str, detail: str) -> PolicyError:
-        return PolicyError(self.name, self.worker.index, self.worker.calendar.now, rule, detail)
+        return PolicyError(self.name, self.worker.index, self.worker.calendar.instant, rule, detail)
 
 
 def _is_a(kind: type, value: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heappop
 from typing import Any
 
 from fairq.worker import Worker
@@ -52,7 +53,25 @@ class ConstantWorker(Worker):
         finishes = self._finishes
         if finishes and (step := finishes[0][0]) != self._ringing:
             self._ringing = step
-            self.alarm.set(self.base + self._c * (self._n + step - self.steps))
+            alarm, time = self.alarm, self.base + self._c * (self._n + step - self.steps)
+            alarm.time, alarm.ticket = time, self.calendar.enter(alarm, time)
+
+    def complete(self) -> list[int]:
+        """As `Worker.complete`."""
+        finishes, running, calendar, finish = self._finishes, self.running, self.calendar, self.ledger.finish
+        steps, done = finishes[0][0], []
+        self._n += steps - self.steps
+        self.steps = steps
+        while finishes and finishes[0][0] == steps:
+            request = heappop(finishes)[1]
+            del running[request]
+            finish[request] = calendar.instant
+            done.append(request)
+        self.ledger.left += len(done)
+        if not running:
+            self._starts.clear()
+            self._left_at = calendar.instant
+        return done
 
     def _advance(self, steps: int) -> None:
         self._n += steps

@@ -61,6 +61,12 @@ class CohortAgent:
         """Only Phase TWO looks at the queue while a batch runs: once o_1 has started, up to alpha."""
         return self._due is None and view.free > self._lanes.held and view.max_progress <= (view.alpha or 0)
 
+    def may_answer(self, view: InsideView) -> bool:
+        """A cohort that has been given back runs out: above alpha nobody joins before the batch is empty."""
+        if self._due is not None or view.holds_reserve():
+            return True
+        return view.free == view.batch_size or view.max_progress <= (view.alpha or 0)
+
     def decide(self, view: InsideView) -> Decision:
         """One ask, in the order of the class's docstring (Algorithm 3, lines 2 to 30)."""
         alpha = view.alpha or 0

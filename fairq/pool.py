@@ -90,6 +90,7 @@ class Pool:
         self._due: set[int] = set()  # agents to ask at the end of this instant
         self._touched: set[int] = set()  # workers whose alarms may have moved
         self._door = Alarm(calendar)  # when a worker can next take what has arrived, or will have
+        self._called = False  # that time has come
         self._deadline = Alarm(calendar)
         self._oldest = 0  # everybody before it, in arrival order, has started or is lost
         self._last_progress = (0, 0)
@@ -123,6 +124,7 @@ class Pool:
         """The arrival process: it opens the instants at which somebody can take what has arrived."""
         while True:
             yield self._door
+            self._called = True
 
     def _reaper(self) -> Generator[Any, Any, None]:
         """It opens the instants at which somebody has waited for as long as they will."""
@@ -164,7 +166,7 @@ class Pool:
         Until the next event nothing changes but the queues, so these arrivals need no event of their own.
         """
         order, arrival, calendar = self._order, self._ledger.arrival, self._calendar
-        door = self._front.next_call(calendar.now)
+        door = self._front.next_call(calendar.instant)
         self._door.set(door)
         horizon = calendar.next_time()
         while self._released < len(order):
@@ -184,19 +186,22 @@ class Pool:
 
     def _settle(self) -> None:
         """The end of an instant: ask who is due, again while requests come back, then begin steps."""
-        now, agents, due = self._calendar.now, self._agents, self._due
+        now, agents, due = self._calendar.instant, self._agents, self._due
         released, order = self._released, self._order
+        called, self._called = self._called, False
         if released < len(order) and self._ledger.arrival[order[released]] <= now:
             self._refresh_touched()
             self._release(now)
-        elif self._front.anybody_waits():
+            called = True
+        elif called and self._front.anybody_waits():
             self._refresh_touched()
         if now >= self._calendar.end:
             return
         for index in self._touched:
             if agents[index].answers():
                 due.add(index)
-        self._front.due(now, due)
+        if called:  # else nobody but those who completed can answer: the others have been asked
+            self._front.due(now, due)
         if self._ledger.entered == self._ledger.left:
             self._check_stall()
         if due:
@@ -292,7 +297,7 @@ class Pool:
         if self._idle_instants > most:
             agent = self._agents[min(self._due, default=0)]
             detail = f"asked {most} times in a row while nothing ran, it admitted nobody"
-            raise PolicyError(agent.name, agent.worker.index, self._calendar.now, "service", detail)
+            raise PolicyError(agent.name, agent.worker.index, self._calendar.instant, "service", detail)
 
     def _check_rounds(self, rounds: int, worker: int) -> None:
         count = len(self._order)
@@ -300,7 +305,7 @@ class Pool:
             raise PolicyError(
                 self._agents[0].name,
                 worker,
-                self._calendar.now,
+                self._calendar.instant,
                 "release",
                 f"requests were given back more than {count} times at one instant",
             )
@@ -312,7 +317,7 @@ class Pool:
             raise PolicyError(
                 holder.name,
                 holder.worker.index,
-                self._calendar.now,
+                self._calendar.instant,
                 "service",
                 f"{left} requests were left unserved and nobody asked to be woken",
             )

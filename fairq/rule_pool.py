@@ -67,6 +67,7 @@ class RulePool:
         self._times = [ledger.arrival[request] for request in order] + [inf]
         self._ranks = [ranking.rank[request] for request in order]
         self._ledger, self._limits = ledger, limits
+        self._most = min(limits.queue_limit, limits.max_queued)
         self._queue: list[int] = []  # a heap of ranks
         nothing = Queue(ranking)
         self._workers = [
@@ -117,13 +118,13 @@ class RulePool:
     def _settle(self) -> None:
         """The end of an instant at which batches had completions: fill slots, and begin steps."""
         calendar, closed = self._calendar, self._closed
-        now = calendar.now
+        now = calendar.instant
         if self._times[self._released] <= now:
             self._release(now)
         if now >= calendar.end:
             return
-        idle, open_, _ = self._count
-        if self._queue and len(closed) == 1 and not idle and not open_:
+        count = self._count
+        if self._queue and len(closed) == 1 and not count[_IDLE] and not count[_OPEN]:
             self._fill(self._workers[closed[0]], now)
         else:
             for index in closed:
@@ -153,7 +154,8 @@ class RulePool:
             else:
                 boundary = inf
             if boundary >= horizon:
-                self._release(nextafter(horizon, -inf))
+                if times[self._released] < horizon:
+                    self._release(nextafter(horizon, -inf))
                 return
             now = boundary
             if times[self._released] <= now:
@@ -168,19 +170,21 @@ class RulePool:
 
     def _release(self, now: float) -> None:
         """Let arrivals up to and including `now` join the queue, as long as the run goes on."""
-        while self._times[self._released] <= min(now, self._calendar.end):
+        times, calendar = self._times, self._calendar
+        while times[self._released] <= now and times[self._released] <= calendar.end:
             self._arrive()
 
     def _arrive(self) -> None:
         """The next request joins the queue, or is rejected."""
-        limits, queue, place = self._limits, self._queue, self._released
+        queue, place = self._queue, self._released
         self._released = place + 1
         waiting = len(queue)
-        if waiting >= limits.queue_limit:
-            self._ledger.reject(self._order[place])
-            return
-        if waiting >= limits.max_queued and self._times[place] < self._calendar.end:
-            self._calendar.end = self._ledger.stopped_at = self._times[place]
+        if waiting >= self._most:
+            if waiting >= self._limits.queue_limit:
+                self._ledger.reject(self._order[place])
+                return
+            if waiting >= self._limits.max_queued and self._times[place] < self._calendar.end:
+                self._calendar.end = self._ledger.stopped_at = self._times[place]
         heappush(queue, self._ranks[place])
 
     def _standing_at(self, now: float) -> Sequence[int]:
@@ -200,12 +204,14 @@ class RulePool:
 
     def _fill(self, worker: Worker, now: float) -> None:
         """Let `worker` take the first of the queue into its free slots, as far as the rule lets it."""
-        if worker.running:
+        batch, queue = len(worker.running), self._queue
+        if batch:
             worker.catch_up(now)
-        if not worker.running or self._lets(worker):
-            queue, ids = self._queue, self._ids
-            for _ in range(min(worker.batch_size - len(worker.running), len(queue))):
-                worker.admit(ids[heappop(queue)], now)
+        if not batch or self._lets(worker):
+            free = worker.batch_size - batch
+            while free and queue:
+                worker.admit(self._ids[heappop(queue)], now)
+                free -= 1
         self._begin(worker)
 
     def _lets(self, worker: Worker) -> bool:

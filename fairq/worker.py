@@ -152,7 +152,7 @@ class Worker:
     def complete(self) -> list[int]:
         """Who is done at this boundary."""
         self._advance(self._finishes[0][0] - self.steps)
-        now, steps, ledger = self.calendar.now, self.steps, self.ledger
+        now, steps, ledger = self.calendar.instant, self.steps, self.ledger
         finishes, running, done = self._finishes, self.running, []
         while finishes and finishes[0][0] == steps:
             request = heappop(finishes)[1]
