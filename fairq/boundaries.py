@@ -24,6 +24,9 @@ __all__ = ["Boundaries", "Heap", "Ring", "boundaries_of"]
 class Boundaries(Protocol):
     """The running workers that heed the queue, searched by their next boundary."""
 
+    keeps: bool
+    """Whether a worker's boundaries stay where they are while it runs, whoever joins or leaves its batch."""
+
     def put(self, worker: Worker) -> None:
         """Have `worker` among them, with its batch and clock as they are now."""
         ...
@@ -55,8 +58,9 @@ class Ring:
     the boundary times themselves.
     """
 
+    keeps = True
+
     def __init__(self, workers: Sequence[Worker], step: float) -> None:
-        self._workers = workers
         self._step = step
         self._circle: list[tuple[float, int]] = []  # (phase, worker), sorted
         self._base = [nan] * len(workers)  # nan: not on the circle
@@ -77,7 +81,7 @@ class Ring:
             self._base[index] = nan
 
     def first(self, time: float, asked: Sequence[int], news: int) -> tuple[float, list[int]]:
-        circle, workers, step = self._circle, self._workers, self._step
+        circle, bases, step = self._circle, self._base, self._step
         best, whose = inf, []
         blur = _BLUR * (max(step, time))
         start = time % step - blur
@@ -92,7 +96,13 @@ class Ring:
             if least + phase > best:
                 break
             if asked[index] != news:
-                boundary = workers[index].boundary_from(time)
+                base = bases[index]
+                whole = int((time - base) / step)
+                while base + step * whole < time:
+                    whole += 1
+                while base + step * (whole - 1) >= time:
+                    whole -= 1
+                boundary = base + step * whole
                 if boundary < best:
                     best, whose = boundary, [index]
                 elif boundary == best:
@@ -103,6 +113,8 @@ class Ring:
 
 class Heap:
     """Workers in a heap by a boundary of theirs, brought up to date only when it comes to the top."""
+
+    keeps = False
 
     def __init__(self, workers: Sequence[Worker]) -> None:
         self._workers = workers

@@ -62,10 +62,10 @@ class CohortAgent:
         return self._due is None and view.free > self._lanes.held and view.max_progress <= (view.alpha or 0)
 
     def may_answer(self, view: InsideView) -> bool:
-        """A cohort that has been given back runs out: above alpha nobody joins before the batch is empty."""
-        if self._due is not None or view.holds_reserve():
+        """Not with nothing kept and a batch above alpha: it has to come down or to run out first."""
+        if self._due is not None or view.max_progress <= (view.alpha or 0) or view.holds_reserve():
             return True
-        return view.free == view.batch_size or view.max_progress <= (view.alpha or 0)
+        return view.free == view.batch_size
 
     def decide(self, view: InsideView) -> Decision:
         """One ask, in the order of the class's docstring (Algorithm 3, lines 2 to 30)."""

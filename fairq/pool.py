@@ -168,13 +168,17 @@ class Pool:
         order, arrival, calendar = self._order, self._ledger.arrival, self._calendar
         door = self._front.next_call(calendar.instant)
         self._door.set(door)
-        horizon = calendar.next_time()
+        horizon, patient = calendar.next_time(), self._limits.abandon_after == inf
         while self._released < len(order):
             request = order[self._released]
             if arrival[request] >= horizon or arrival[request] >= calendar.end:
                 break
-            door = min(door, self._arrive(request))
-            horizon = min(door, horizon, self._deadline_after(request))
+            due = self._arrive(request)
+            if due < door:
+                door = due
+                horizon = min(due, horizon)
+            if not patient:
+                horizon = min(horizon, self._deadline_after(request))
         self._door.set(door)
 
     def _deadline_after(self, request: int) -> float:

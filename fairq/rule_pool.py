@@ -7,11 +7,10 @@ asked, and the queue need be no more than a heap of ranks.  Processes, instants 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import islice
 from math import inf, nextafter
-from typing import Any
 
 from fairq.boundaries import boundaries_of
 from fairq.constant_worker import make_worker
@@ -96,7 +95,7 @@ class RulePool:
         """Serve the workload (up to `until`) and return the schedule."""
         calendar = self._calendar
         for worker in self._workers:
-            calendar.process(self._serve(worker))
+            calendar.process(worker.serve(self._closed))
         calendar.end = self._limits.until
         calendar.start_processes()
         self._look_ahead(-inf)
@@ -106,14 +105,6 @@ class RulePool:
             for worker in self._workers:
                 worker.stop(calendar.end)
         return self._ledger.schedule()
-
-    def _serve(self, worker: Worker) -> Generator[Any, Any, None]:
-        """A worker's process: at each completion, close the boundary."""
-        alarm, index, complete, closed = worker.alarm, worker.index, worker.complete, self._closed
-        while True:
-            yield alarm
-            complete()
-            closed.append(index)
 
     def _settle(self) -> None:
         """The end of an instant at which batches had completions: fill slots, and begin steps."""
@@ -139,7 +130,7 @@ class RulePool:
 
         Nothing else happens in between, so neither these arrivals nor their starts need an event.
         """
-        calendar, times, queue, count = self._calendar, self._times, self._queue, self._count
+        calendar, times, queue = self._calendar, self._times, self._queue
         horizon = calendar.next_time()
         while True:
             if not queue:
@@ -147,12 +138,7 @@ class RulePool:
                 if now >= horizon or now > calendar.end:
                     return
                 self._arrive()
-            if count[_IDLE]:
-                boundary, whose = now, self._standing_at(now)
-            elif count[_OPEN]:
-                boundary, whose = self._open.first(now, self._asked, _NEWS)
-            else:
-                boundary = inf
+            boundary, whose = self._next_start(now)
             if boundary >= horizon:
                 if times[self._released] < horizon:
                     self._release(nextafter(horizon, -inf))
@@ -162,11 +148,14 @@ class RulePool:
                 self._release(now)
             if now >= calendar.end:
                 return
-            if len(whose) == 1 and not count[_IDLE]:
-                self._fill(self._workers[whose[0]], now)
-            else:
-                self._fill_all(now, whose)
+            self._fill_all(now, whose)
             horizon = calendar.next_time()
+
+    def _next_start(self, now: float) -> tuple[float, Sequence[int]]:
+        """When somebody can take what waits at `now`, and who of those that run stands at a boundary then."""
+        if self._count[_OPEN] and not self._count[_IDLE]:
+            return self._open.first(now, self._asked, _NEWS)
+        return (now, self._standing_at(now)) if self._count[_IDLE] else (inf, ())
 
     def _release(self, now: float) -> None:
         """Let arrivals up to and including `now` join the queue, as long as the run goes on."""
@@ -198,7 +187,7 @@ class RulePool:
         """Fill, in index order, the workers `standing` at a boundary and those that idle."""
         if self._count[_IDLE]:
             standing = [*standing, *islice(self._idle, len(self._queue))]
-        for index in sorted(standing):
+        for index in sorted(standing) if len(standing) > 1 else standing:
             if self._queue:
                 self._fill(self._workers[index], now)
 
@@ -227,7 +216,8 @@ class RulePool:
             state = _IDLE
         elif self._into_slots and batch < worker.batch_size and (not self._guard or self._lets(worker)):
             state = _OPEN
-            self._open.put(worker)
+            if before != _OPEN or not self._open.keeps:
+                self._open.put(worker)
         else:
             state = _CLOSED
         if state != before:

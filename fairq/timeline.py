@@ -115,11 +115,11 @@ class Calendar(Environment):
         while (time := self.next_time()) <= self.end and time < inf:
             self._now = self.instant = time
             while queue and queue[0][0] == time:
-                ticket, event = queue[0][2:]
-                if not isinstance(event, Alarm):
+                _, _, ticket, event = queue[0]
+                if isinstance(event, Alarm):
+                    heappop(queue)
+                    if ticket == event.ticket:
+                        event.ring()
+                else:
                     super().step()
-                    continue
-                heappop(queue)
-                if ticket == event.ticket:
-                    event.ring()
             close()

@@ -52,9 +52,12 @@ class Queue:
 
     def take(self, request: int) -> bool:
         """Take `request` out; whether it was in."""
-        if self.ranking.rank[request] not in self.waiting:
+        rank = self.ranking.rank[request]
+        if rank not in self.waiting:
             return False
-        self.remove(request)
+        self.waiting.discard(rank)
+        for follower in self._followers.values():
+            follower.discard(rank)
         return True
 
     def remove(self, request: int) -> None:

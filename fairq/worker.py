@@ -80,6 +80,13 @@ class Worker:
             self.completed += done
             closed(self, done)
 
+    def serve(self, closed: list[int]) -> Generator[Any, Any, None]:
+        """As `run`, for who only wants to know that this worker has `closed` a boundary."""
+        while True:
+            yield self.alarm
+            self.complete()
+            closed.append(self.index)
+
     def admit(self, request: int, now: float) -> None:
         """Let `request` join the batch at the boundary `now`, at which the worker stands."""
         steps, running = self.steps, self.running
