@@ -177,9 +177,17 @@ class View:
 
 
 class InsideView(View):
-    """What the policies of this package see besides: the engine's own queue, not to be changed."""
+    """What the policies of this package see besides: the engine's own queue and worker, not to be changed.
 
-    __slots__ = ()
+    Attributes:
+        state: the worker itself, for what is looked at at every instant.
+    """
+
+    __slots__ = ("state",)
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__(worker)
+        self.state = worker
 
     @property
     def waiting(self) -> RankSet:

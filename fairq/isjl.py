@@ -59,13 +59,17 @@ class CohortAgent:
 
     def heeds(self, view: InsideView) -> bool:
         """Only Phase TWO looks at the queue while a batch runs: once o_1 has started, up to alpha."""
-        return self._due is None and view.free > self._lanes.held and view.max_progress <= (view.alpha or 0)
+        worker = view.state
+        if self._due is not None or worker.batch_size - len(worker.running) <= self._lanes.held:
+            return False
+        return worker.max_progress() <= (worker.alpha or 0)
 
     def may_answer(self, view: InsideView) -> bool:
         """Not with nothing kept and a batch above alpha: it has to come down or to run out first."""
-        if self._due is not None or view.max_progress <= (view.alpha or 0) or view.holds_reserve():
+        worker = view.state
+        if self._due is not None or worker.reserved or not worker.running:
             return True
-        return view.free == view.batch_size
+        return worker.max_progress() <= (worker.alpha or 0)
 
     def decide(self, view: InsideView) -> Decision:
         """One ask, in the order of the class's docstring (Algorithm 3, lines 2 to 30)."""

@@ -70,6 +70,7 @@ def report_page(study: Study, pictures: Sequence[tuple[Picture, bytes]]) -> str:
             limits=[prompt_model(study.scenario.workload.prompt_chunk), *LIMITS],
             readings=study.readings,
             engines=study.engines_text,
+            arrivals=study.arrivals,
             scenario=json.dumps(study.scenario.to_dict(), indent=2, ensure_ascii=False),
         )
     )

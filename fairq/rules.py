@@ -63,7 +63,10 @@ class RuleAgent:
 
     def heeds(self, view: InsideView) -> bool:
         """Whether a request that reaches the queue could start at the next boundary of a running batch."""
-        return self._into_slots and view.free > 0 and self._guard_lets(view)
+        worker = view.state
+        if not self._into_slots or len(worker.running) >= worker.batch_size:
+            return False
+        return not self.rule.guard or worker.max_progress() <= (worker.alpha or 0)
 
     def decide(self, view: InsideView) -> Decision:
         """Admit the first requests of the queue, as many as there are free slots."""

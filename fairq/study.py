@@ -26,7 +26,8 @@ from fairq.scenario import Scenario
 from fairq.statistics import Interval, intervals, summarise
 from fairq.study_runs import StudyRuns, parameters_of, run_all
 from fairq.validation import whole_number
-from fairq.wording import cell_label
+from fairq.wording import cell_label, time_unit
+from fairq.wording_arrivals import arrivals_text
 
 if TYPE_CHECKING:
     from fairq.scenario import Cell
@@ -54,6 +55,7 @@ class Study:
         reused: whether the directory was there already and nothing was simulated.
         readings: how each file of requests was read, a line each: format, columns, rows used and left out.
         engines: which engine ran each cell, ``"simpy"`` or ``"compiled"``; the figures do not depend on it.
+        arrivals: the law of arrivals that was asked for beside what was drawn, in a sentence; or "".
     """
 
     directory: Path
@@ -64,6 +66,7 @@ class Study:
     reused: bool = False
     readings: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
+    arrivals: str = ""
 
     @property
     def report(self) -> Path:
@@ -152,7 +155,8 @@ def load_study(directory: str | Path, *, reused: bool = False) -> Study:
     runs, summary = (read_table(directory / name) for name in ("runs.csv", "summary.csv"))
     classes = read_table(directory / _CLASSES, texts=["class"]) if _has_classes(scenario) else None
     readings, engines = _readings(manifest, directory), _engines(manifest, directory, scenario)
-    return Study(directory, scenario, runs, summary, classes, reused, readings, engines)
+    drawn = _arrivals(manifest, directory, scenario)
+    return Study(directory, scenario, runs, summary, classes, reused, readings, engines, drawn)
 
 
 def _has_classes(scenario: Scenario) -> bool:
@@ -169,6 +173,13 @@ def _readings(manifest: dict[str, Any], directory: Path) -> tuple[str, ...]:
         return tuple(reading_text(entry) for entry in manifest.get("reading", {}).values())
     except (AttributeError, KeyError, TypeError, ValueError):
         raise InputError(f"{directory / MANIFEST} is damaged: its 'reading' is none of fairq's") from None
+
+
+def _arrivals(manifest: dict[str, Any], directory: Path, scenario: Scenario) -> str:
+    try:
+        return arrivals_text(manifest.get("arrivals", {}), time_unit(scenario.clock))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InputError(f"{directory / MANIFEST} is damaged: its 'arrivals' are none of fairq's") from None
 
 
 def _engines(manifest: dict[str, Any], directory: Path, scenario: Scenario) -> tuple[str, ...]:
@@ -218,7 +229,9 @@ def _write(directory: Path, scenario: Scenario, manifest: dict[str, Any], done: 
         if table is not None:
             table.to_csv(directory / name, index=False, lineterminator="\n", encoding="utf-8")
     readings = _readings(manifest, directory)
+    drawn = _arrivals(manifest, directory, scenario)
     study = Study(
-        directory, scenario, done.runs, summary, done.classes, readings=readings, engines=done.engines
-    )
+        directory, scenario, done.runs, summary, done.classes, readings=readings, engines=done.engines,
+        arrivals=drawn,
+    )  # fmt: skip
     write_report(study, directory)
