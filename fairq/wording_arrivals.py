@@ -19,7 +19,7 @@ def arrivals_text(drawn: Mapping[str, Any], unit: str) -> str:
 
     >>> came = {"requests": 500, "rate": 2.1, "cv": 0.98, "dispersion": None, "window": 5.0}
     >>> arrivals_text({"configured": [{"label": "", "kind": "poisson", "rate": 2.0}], "realised": came}, "s")
-    'Asked for: poisson, rate 2 per s. Drawn in the first replication: 500 requests, rate 2.1 per s, CV of the ...'
+    'Asked for: poisson, rate 2 per s. Drawn in the first replication: 500 requests, rate ...'
     """
     came = drawn.get("realised") or {}
     if came.get("rate") is None:
