@@ -12,16 +12,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairq.cost import Cost
+from fairq.cost import Cost, StepTime
 from fairq.groups import WorkerGroup, per_worker
-from fairq.outcomes import as_categories, outcome_codes
+from fairq.request_columns import Books, RequestColumns
 from fairq.schedule import Schedule
 from fairq.stretches import Stretches, find_stretches
 from fairq.summary import summarise
-from fairq.totals import totals_of
+from fairq.totals import Totals, totals_of
 from fairq.workload import Workload
 
-__all__ = ["Account", "Books", "account"]
+__all__ = ["Account", "account"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -34,14 +34,13 @@ class Account:
     """What a schedule amounts to: `summary`, and the columns of the tables, framed when asked for."""
 
     summary: pd.Series
-    request_columns: Mapping[str, NDArray[Any]]
+    request_columns: RequestColumns
     segment_columns: Mapping[str, NDArray[Any]]
 
     @property
     def requests(self) -> pd.DataFrame:
         """A row per request."""
-        columns = dict(self.request_columns)
-        return pd.DataFrame(columns | {"outcome": as_categories(columns["outcome"])})
+        return self.request_columns.frame()
 
     @property
     def segments(self) -> pd.DataFrame:
@@ -58,7 +57,8 @@ def account(
     alpha: int | None = None,
     until: float | None = None,
     abandon_after: float | None = None,
-    segments: bool = True,
+    record: str = "segments",
+    compiled: bool = False,
 ) -> Account:
     """Derive requests, segments and summary from `schedule`.
 
@@ -70,11 +70,31 @@ def account(
         alpha: fairness budget in whole tokens; steps whose extent exceeds it are counted.
         until: when the run stopped, in the clock's unit; None served everything.
         abandon_after: the age at which requests gave up; None if they never did.
-        segments: whether the table of stretches is wanted.
+        record: the tables that are wanted, as `fairq.simulate` has them; others may be left blank.
+        compiled: whether the pass in machine code may be used, which says the same to the last bit; it
+            knows neither the table of stretches nor prompts in chunks.
 
     Source: equations (3) to (7) and Theorem 5.1 of the paper; the split of the externality is ours.
     """
-    laws = per_worker(groups)[1]
+    laws, tables = per_worker(groups)[1], []
+    if compiled and record != "segments" and workload.prompt_chunk == 1:
+        from fairq.compiled.accounting import keep_books  # it needs Numba
+
+        books, totals = keep_books(schedule, workload, laws, alpha, shares=record != "summary")
+    else:
+        books, totals, tables = _by_stretches(schedule, workload, laws, alpha, segments=record == "segments")
+    requests = RequestColumns(schedule, workload, books, until)
+    summary = summarise(
+        requests, totals, workload, groups=groups, cost=cost, alpha=alpha, until=until,
+        abandon_after=abandon_after, stopped_at=schedule.stopped_at,
+    )  # fmt: skip
+    return Account(summary, requests, _joined(tables))
+
+
+def _by_stretches(
+    schedule: Schedule, workload: Workload, laws: Sequence[StepTime], alpha: int | None, *, segments: bool
+) -> tuple[Books, Totals, list[dict[str, NDArray[Any]]]]:
+    """What the stretches say: by request, in sum, and as tables."""
     books = Books.blank(len(workload))
     parts, tables = [], []
     for low, high, part in _by_workers(schedule, len(laws)):
@@ -83,12 +103,7 @@ def account(
         _enter(books, part, workload, stretches)
         if segments:
             tables.append(segments_columns(stretches, low))
-    requests = requests_columns(schedule, workload, books, until)
-    summary = summarise(
-        requests, reduce(add, parts), schedule, workload, groups=groups, cost=cost, alpha=alpha,
-        until=until, abandon_after=abandon_after,
-    )  # fmt: skip
-    return Account(summary, requests, _joined(tables))
+    return books, reduce(add, parts), tables
 
 
 def _joined(tables: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
@@ -129,20 +144,6 @@ def segments_columns(stretches: Stretches, first_worker: int) -> dict[str, NDArr
     }
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Books:
-    """What stretches say of requests; arrays by request."""
-
-    first_token: Floats
-    paid: Ints
-    caused: Floats
-
-    @classmethod
-    def blank(cls, count: int) -> Books:
-        """Of nobody who was served."""
-        return cls(np.full(count, np.nan), np.zeros(count, dtype=np.int64), np.zeros(count))
-
-
 def _enter(books: Books, schedule: Schedule, workload: Workload, stretches: Stretches) -> None:
     """Write down those who were served; the first token is out when step prompt_tokens + 1 ends."""
     served = schedule.request[stretches.stays]
@@ -152,40 +153,6 @@ def _enter(books: Books, schedule: Schedule, workload: Workload, stretches: Stre
     if not reached.all():
         served, point, since = served[reached], point[reached], since[reached]
     books.first_token[served] = stretches.time_at(point, since=since)
-
-
-def requests_columns(
-    schedule: Schedule, workload: Workload, books: Books, until: float | None
-) -> dict[str, NDArray[Any]]:
-    """An entry per request of the workload, in request order; NaN, or −1, where it has not come to it."""
-    count = len(workload)
-    worker, start_step = np.full(count, -1), np.full(count, -1)
-    progress = np.zeros(count, dtype=np.int64)
-    start, finish = np.full(count, np.nan), np.full(count, np.nan)
-    at = schedule.request
-    worker[at], start_step[at], progress[at] = schedule.worker, schedule.start_step, schedule.steps
-    start[at], finish[at] = schedule.start, schedule.finish
-    gaps = (workload.tokens - workload.prompt_tokens - 1).astype(np.float64)
-    gaps[gaps == 0] = np.nan  # the TPOT of a one-token output is not defined
-    return {
-        "request": np.arange(count),
-        "worker": worker,
-        "arrival": workload.arrival,
-        "start": start,
-        "first_token": books.first_token,
-        "finish": finish,
-        "start_step": start_step,
-        "tokens": workload.tokens,
-        "progress": progress,
-        "completed": ~np.isnan(finish),
-        "wait": start - workload.arrival,
-        "ttft": books.first_token - workload.arrival,
-        "tpot": (finish - books.first_token) / gaps,
-        "latency": finish - workload.arrival,
-        "externality_paid": books.paid,
-        "externality_caused": books.caused,
-        "outcome": outcome_codes(schedule, workload, until),
-    }
 
 
 def externality_paid(stretches: Stretches) -> Ints:

@@ -115,7 +115,7 @@ def simulate(
     horizon = schedule.stopped_at if stopped else until
     books = account(
         schedule, workload, groups=groups, cost=cost, alpha=budget, until=horizon,
-        abandon_after=abandon_after, segments=record == "segments",
+        abandon_after=abandon_after, record=record, compiled=engine == "compiled",
     )  # fmt: skip
     kept = {name: getattr(books, name) for name in _RECORDS[1 : _RECORDS.index(record) + 1]}
     books.summary.attrs["prompt_chunk"] = workload.prompt_chunk

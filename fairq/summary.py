@@ -17,7 +17,6 @@ from fairq.length_classes import jain_index, length_classes, mean_by_class, slow
 from fairq.occupancy import Occupancy, occupancy
 from fairq.outcomes import OUTCOMES
 from fairq.reshaping import billed_after
-from fairq.schedule import Schedule
 from fairq.totals import Totals, total
 from fairq.trend import queue_grows
 from fairq.workload import Workload
@@ -30,7 +29,6 @@ Floats = NDArray[np.float64]
 def summarise(
     requests: Mapping[str, NDArray[Any]],
     totals: Totals,
-    schedule: Schedule,
     workload: Workload,
     *,
     groups: Sequence[WorkerGroup],
@@ -38,17 +36,19 @@ def summarise(
     alpha: int | None,
     until: float | None,
     abandon_after: float | None,
+    stopped_at: float,
 ) -> pd.Series:
     """The summary's names and values, in the order of docs/metrics.md.
 
     Parameters:
         requests: the table's columns, outcomes as codes (`fairq.outcomes`).
         totals: sums over the steps of all workers.
-        schedule, workload: what they were derived from.
+        workload: the requests.
         groups: the workers.
         cost, alpha: money, and the budget in whole tokens or None.
-        until: when the run stopped, by the user's wish or, if `schedule.stopped_at` is a time, at that.
+        until: when the run stopped, by the user's wish or, if `stopped_at` is a time, at that.
         abandon_after: the age at which requests give up, None if never.
+        stopped_at: when a queue over its limit ended the run; NaN where none did.
 
     Whole numbers stay whole; a mean of nothing is NaN.
     """
@@ -57,7 +57,7 @@ def summarise(
     billed = billed_after(workload, requests["progress"])
     earned = np.where(completed, billed, 0)
     parts: dict[str, Any] = _counts(requests)
-    parts["unstable"] = not np.isnan(schedule.stopped_at) or _grows(books, until)
+    parts["unstable"] = not np.isnan(stopped_at) or _grows(books, until)
     parts |= {"tokens": int(requests["progress"].sum()), "makespan": makespan}
     parts |= {"busy_steps": totals.steps, "throughput": _ratio(int(billed.sum()), makespan)}
     parts["revenue"] = revenue(workload, cost.price, earned)
@@ -80,7 +80,7 @@ def summarise(
     for outcome in ("rejected", "abandoned"):
         parts[f"{outcome}_share"] = _ratio(parts[outcome], parts["arrived"])
     parts |= per_million(parts, int(earned.sum()))
-    parts["stopped_at"] = float(schedule.stopped_at)
+    parts["stopped_at"] = float(stopped_at)
     return pd.Series(parts, dtype=object, name="summary")
 
 

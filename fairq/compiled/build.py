@@ -13,9 +13,10 @@ import numba
 
 from fairq import cohort, cost
 from fairq.compiled.kernel import serve
+from fairq.compiled.stock import Stock, take_stock
 from fairq.errors import EngineWarning
 
-__all__ = ["kernel"]
+__all__ = ["book_keeper", "kernel"]
 
 SOURCES = (*sorted(Path(__file__).parent.glob("*.py")), Path(cohort.__file__), Path(cost.__file__))
 """The files that the kernel is compiled from."""
@@ -23,32 +24,42 @@ SOURCES = (*sorted(Path(__file__).parent.glob("*.py")), Path(cohort.__file__), P
 _said: list[str] = []  # why the kernel could not be kept, once that has been said
 
 Record = Any  # a record of `RUN`
-Kernel = Callable[[Record], tuple[float, int]]
+Kernel = Callable[[Any], tuple[Any, int]]
+Maker = Callable[[int], Kernel]  # a kernel from the stamp of its sources
 
 
 def kernel(run: Record) -> float:
     """`fairq.compiled.kernel.serve`; the first call in a process reads it from disk, or compiles it."""
-    try:
-        stopped_at, _ = _kept()(run)
-    except OSError as error:  # the folder was there and has been closed, or the disk is full
-        _say_so(error)
-        stopped_at, _ = _in_memory()(run)
+    stopped_at: float = _call(_stamped, run)
     return stopped_at
 
 
-@cache
-def _kept() -> Kernel:
+def book_keeper(stock: Stock) -> None:
+    """`fairq.compiled.stock.take_stock`, read or compiled in the same way."""
+    _call(_stamped_stock, stock)
+
+
+def _call(make: Maker, argument: Any) -> Any:
     try:
-        made: Kernel = numba.njit(nogil=True, cache=True)(_stamped(_stamp(SOURCES)))
+        return _kept(make)(argument)[0]
+    except OSError as error:  # the folder was there and has been closed, or the disk is full
+        _say_so(error)
+        return _in_memory(make)(argument)[0]
+
+
+@cache
+def _kept(make: Maker) -> Kernel:
+    try:
+        made: Kernel = numba.njit(nogil=True, cache=True)(make(_stamp(SOURCES)))
     except RuntimeError as error:  # Numba found no folder that it can write
         _say_so(error)
-        return _in_memory()
+        return _in_memory(make)
     return made
 
 
 @cache
-def _in_memory() -> Kernel:
-    made: Kernel = numba.njit(nogil=True)(_stamped(0))
+def _in_memory(make: Maker) -> Kernel:
+    made: Kernel = numba.njit(nogil=True)(make(0))
     return made
 
 
@@ -60,6 +71,14 @@ def _stamped(stamp: int) -> Kernel:
 
     def entry(run: Record) -> tuple[float, int]:
         return serve(run), stamp
+
+    return entry
+
+
+def _stamped_stock(stamp: int) -> Kernel:
+    def entry(stock: Any) -> tuple[int, int]:
+        take_stock(stock)
+        return 0, stamp
 
     return entry
 
@@ -81,5 +100,5 @@ def _say_so(error: Exception) -> None:
         f"the compiled engine cannot be kept on disk, so each process compiles it anew ({error}); "
         "NUMBA_CACHE_DIR may name a folder that can be written",
         EngineWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

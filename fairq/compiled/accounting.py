@@ -1,0 +1,96 @@
+"""What `fairq.account` does with stretches, done by `fairq.compiled.stock` without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairq.compiled.build import book_keeper
+from fairq.compiled.stock import BOOK, Stock
+from fairq.cost import StepTime
+from fairq.request_columns import Books
+from fairq.schedule import Schedule
+from fairq.sorting import stable_order
+from fairq.totals import Totals
+from fairq.workload import Workload
+
+__all__ = ["keep_books"]
+
+Ints = NDArray[np.int64]
+
+_COUNTS = ("steps", "externality", "extent", "violations")
+_PEAKS = ("max_extent", "kv_peak")
+_TIMES = ("slot_times", "busy_times", "extent_times", "kv_times", "kv_busy")
+
+
+def keep_books(
+    schedule: Schedule, workload: Workload, laws: Sequence[StepTime], alpha: int | None, *, shares: bool
+) -> tuple[Books, Totals]:
+    """The books by request and the totals of a schedule, as the arrays of `fairq.account` have them.
+
+    Parameters:
+        schedule: stays that follow each other on each worker, as every engine answers.
+        workload: the requests they serve, prompts not in chunks.
+        laws: step times, by worker.
+        alpha: fairness budget in whole tokens, or None.
+        shares: whether the externality is wanted by request; else nobody has paid or caused any.
+    """
+    books = Books.blank(len(workload), shares=shares)
+    records = np.zeros(len(laws), dtype=BOOK)
+    for name in ("c", "b", "tau"):
+        records[name] = [getattr(law, name) for law in laws]
+    by_begin, by_end, low = _orders(schedule, len(laws))
+    by_token, token_low = by_begin, low
+    if workload.prompt_tokens.any():
+        by_token, token_low = _by_token(schedule, workload, len(laws))
+    book_keeper(
+        Stock(
+            books=records, low=low, by_begin=by_begin, by_end=by_end, token_low=token_low, by_token=by_token,
+            begin=schedule.start_step, steps=schedule.steps, start=schedule.start, finish=schedule.finish,
+            request=schedule.request, prompt=workload.prompt_tokens, first_token=books.first_token,
+            paid=books.paid, caused=books.caused, above=np.empty(len(by_end), dtype=np.int64),
+            alpha=-1 if alpha is None else min(alpha, 2**62), shares=shares,
+        )
+    )  # fmt: skip
+    return books, _totals(records)
+
+
+def _orders(schedule: Schedule, workers: int) -> tuple[Ints, Ints, Ints]:
+    """Stays that ran a step by worker, begin and end, and by worker and end; where each worker's begin."""
+    ran = None if schedule.steps.all() else np.flatnonzero(schedule.steps)
+    span = _span(schedule)
+    begin = schedule.worker * span
+    begin += schedule.start_step
+    by_end = stable_order(begin + schedule.steps if ran is None else (begin + schedule.steps)[ran])
+    if ran is not None:
+        by_end = ran[by_end]
+    by_begin = by_end[stable_order(begin[by_end])]
+    return by_begin, by_end, _bounds(schedule.worker if ran is None else schedule.worker[ran], workers)
+
+
+def _by_token(schedule: Schedule, workload: Workload, workers: int) -> tuple[Ints, Ints]:
+    """Those who reached their first token, by worker and step; where each worker's begin."""
+    prompt = workload.prompt_tokens[schedule.request]
+    reached = np.flatnonzero(prompt < schedule.steps)
+    point = schedule.start_step[reached] + prompt[reached]
+    point += schedule.worker[reached] * _span(schedule)
+    return reached[stable_order(point)], _bounds(schedule.worker[reached], workers)
+
+
+def _span(schedule: Schedule) -> int:
+    """More than the steps of any worker."""
+    return int((schedule.start_step + schedule.steps).max(initial=0)) + 1
+
+
+def _bounds(worker: Ints, workers: int) -> Ints:
+    bounds = np.zeros(workers + 1, dtype=np.int64)
+    np.cumsum(np.bincount(worker, minlength=workers), out=bounds[1:])
+    return bounds
+
+
+def _totals(records: NDArray[np.void]) -> Totals:
+    counts = {name: int(records[name].sum()) for name in _COUNTS}
+    peaks = {name: int(records[name].max(initial=0)) for name in _PEAKS}
+    return Totals(**counts, **peaks, **{name: records[name].copy() for name in _TIMES})

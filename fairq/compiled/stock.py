@@ -1,0 +1,279 @@
+"""The account's pass over a worker's stays in machine code: the twin of stretches, totals and externality.
+
+`fairq.stretches` cuts a schedule into constant stretches, arrays of several hundred bytes a request, and
+`fairq.totals` and `fairq.account` take sums over them.  Here a worker's stays are gone through once, sorted by
+begin and by end; a stretch is there while it is looked at, and every number is formed by the same formula in
+the same order, so all that is reported has the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairq.compiled.jit import compiled, part, shared
+from fairq.cost import max_feature
+
+__all__ = ["BOOK", "Stock", "take_stock"]
+
+shared(max_feature)
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+BOOK = np.dtype(
+    [
+        ("c", np.float64),  # the step law, in the clock's unit of time
+        ("b", np.float64),
+        ("tau", np.float64),
+        ("base", np.float64),  # when it last began to run after an idle gap; then N, K1 and K2 since
+        ("n", np.int64),
+        ("k1", np.int64),
+        ("k2", np.int64),
+        ("time", np.float64),  # at which the stretch begins
+        ("batch", np.int64),  # of the stretch: requests, and the sum, least and largest of their starts
+        ("starts", np.int64),
+        ("oldest", np.int64),
+        ("newest", np.int64),
+        ("leads", np.int64),  # the sum of the oldest start over the steps so far
+        ("steps", np.int64),  # from here on as in `fairq.totals.Totals`
+        ("externality", np.int64),
+        ("extent", np.int64),
+        ("max_extent", np.int64),
+        ("violations", np.int64),
+        ("kv_peak", np.int64),
+        ("slot_times", np.float64),
+        ("busy_times", np.float64),
+        ("extent_times", np.float64),
+        ("kv_times", np.float64),
+        ("kv_busy", np.float64),
+    ],
+    align=True,
+)
+"""A worker's clock, the stretch that is looked at, and the sums so far."""
+
+
+class Stock(NamedTuple):
+    """What is gone through, and where what is found is written.
+
+    Attributes:
+        books: a record of `BOOK` a worker.
+        low: where each worker's stays begin in the two orders, and where the last one's end.
+        by_begin, by_end: stays that ran a step, by worker and begin (ties: by end), and by worker and end.
+        token_low, by_token: as these, the stays that reached their first token, by when they did.
+        begin, steps, start, finish, request: the columns of the schedule.
+        prompt: prompt tokens by request.
+        first_token, paid, caused: by request; the last two are left alone where `shares` is false.
+        above: those of the worker at hand of whom nobody began later and ends later; room for them.
+        alpha: the budget in whole tokens, −1 without one.
+        shares: whether the externality is told by request.
+    """
+
+    books: NDArray[np.void]
+    low: Ints
+    by_begin: Ints
+    by_end: Ints
+    token_low: Ints
+    by_token: Ints
+    begin: Ints
+    steps: Ints
+    start: Floats
+    finish: Floats
+    request: Ints
+    prompt: Ints
+    first_token: Floats
+    paid: Ints
+    caused: Floats
+    above: Ints
+    alpha: int
+    shares: bool
+
+
+@compiled
+def take_stock(stock: Any) -> None:
+    """Go through every worker's stays."""
+    for index in range(len(stock.books)):
+        if stock.low[index] < stock.low[index + 1]:
+            _go_through(stock, index)
+
+
+@compiled
+def _go_through(stock: Any, index: Any) -> None:
+    """One worker's stays, from each point at which some begin or end to the next one."""
+    book = stock.books[index]
+    low, high = stock.low[index], stock.low[index + 1]
+    begun, ended, token, height = low, low, stock.token_low[index], 0
+    front, group = low, _end_of_group(stock, low, high)
+    since, share, lost = 0, 0.0, 0.0
+    next_begin, next_end = _begin_at(stock, low, high), _end(stock, stock.by_end[low])
+    while ended < high:
+        now = min(next_begin, next_end)
+        while ended < high and next_end == now:
+            _let_out(stock, book, stock.by_end[ended])
+            ended += 1
+            next_end = _end(stock, stock.by_end[ended]) if ended < high else now
+        while height > 0 and _end(stock, stock.above[height - 1]) <= now:
+            height -= 1
+        if begun < high and next_begin == now:
+            if ended == begun and _has_idled(stock, low, begun):
+                _open(book, stock.start[stock.by_begin[begun]])
+            while begun < high and next_begin == now:
+                height = _let_in(stock, book, stock.by_begin[begun], height)
+                begun += 1
+                next_begin = _begin_at(stock, begun, high)
+        while front < high and _end(stock, stock.by_begin[front]) <= now:
+            if stock.shares:
+                share, lost = _added(share, lost, (book.externality - since) / (group - front))
+                stock.caused[stock.request[stock.by_begin[front]]] = share
+            since = book.externality
+            front += 1
+            if front == group and front < high:
+                group = _end_of_group(stock, front, high)
+                share, lost = 0.0, 0.0
+        if ended < begun:
+            book.oldest = stock.begin[stock.by_begin[front]]
+            book.newest = stock.begin[stock.above[height - 1]]
+            until = min(next_begin, next_end) if begun < high else next_end
+            token = _pass_tokens(stock, book, index, token, now, until)
+            _pass_stretch(book, now, until - now, stock.alpha)
+
+
+@part
+def _end(stock: Any, stay: Any) -> Any:
+    """The step count at which a stay ends."""
+    return stock.begin[stay] + stock.steps[stay]
+
+
+@part
+def _begin_at(stock: Any, place: Any, high: Any) -> Any:
+    """The step count at which the next stay begins; beyond all where there is none."""
+    return stock.begin[stock.by_begin[place]] if place < high else np.int64(2**62)
+
+
+@compiled
+def _end_of_group(stock: Any, front: Any, high: Any) -> Any:
+    """The place after the last of those that begin together with the one at `front`."""
+    begin, after = stock.begin[stock.by_begin[front]], front + 1
+    while after < high and stock.begin[stock.by_begin[after]] == begin:
+        after += 1
+    return after
+
+
+@part
+def _has_idled(stock: Any, low: Any, place: Any) -> Any:
+    """Whether the worker was idle before the stay at `place`, all before which have ended.
+
+    Starting again at the very boundary at which the batch became empty is no gap.
+    """
+    return place == low or (
+        stock.start[stock.by_begin[place]] != stock.finish[stock.by_end[place - 1]]
+    )
+
+
+@part
+def _open(book: Any, start: Any) -> None:
+    book.base = book.time = start
+    book.n = book.k1 = book.k2 = 0
+
+
+@part
+def _let_in(stock: Any, book: Any, stay: Any, height: Any) -> Any:
+    """A stay begins; how many are then in `above`, each of which ends before the one below it."""
+    begin, above, end = stock.begin[stay], stock.above, _end(stock, stay)
+    book.batch += 1
+    book.starts += begin
+    if stock.shares:
+        stock.paid[stock.request[stay]] = book.leads
+    while height > 0 and _end(stock, above[height - 1]) <= end:
+        height -= 1
+    above[height] = stay
+    return height + 1
+
+
+@part
+def _let_out(stock: Any, book: Any, stay: Any) -> None:
+    """A stay ends; what it has paid is the sum over its steps of its start less the oldest one's."""
+    begin = stock.begin[stay]
+    book.batch -= 1
+    book.starts -= begin
+    if stock.shares:
+        request = stock.request[stay]
+        stock.paid[request] = begin * stock.steps[stay] - (book.leads - stock.paid[request])
+
+
+@part
+def _added(total: Any, lost: Any, share: Any) -> Any:
+    """A compensated sum (Kahan) of one more, as `fairq.account.externality_caused` forms it."""
+    more = share - lost
+    larger = total + more
+    return larger, larger - total - more
+
+
+@part
+def _time(book: Any, first: Any, steps: Any) -> Any:
+    """The time at which so many steps of the stretch have ended."""
+    n, k1 = book.n + steps, book.k1 + steps * book.batch
+    k2 = book.k2 + max_feature(steps, book.batch, first - book.oldest + 1)
+    return book.base + (book.c * n + book.b * k1 + book.tau * k2)
+
+
+@part
+def _pass_tokens(stock: Any, book: Any, index: Any, token: Any, now: Any, until: Any) -> Any:
+    """Write down the first tokens that are out by the end of the stretch; the place of the next one."""
+    last, time = np.int64(-1), 0.0
+    while token < stock.token_low[index + 1]:
+        stay = stock.by_token[token]
+        request = stock.request[stay]
+        point = stock.begin[stay] + stock.prompt[request] + 1
+        if point > until:
+            break
+        if point != last:
+            last, time = point, _time(book, now, point - now)
+        stock.first_token[request] = time
+        token += 1
+    return token
+
+
+@part
+def _pass_stretch(book: Any, first: Any, steps: Any, alpha: Any) -> None:
+    """Add the stretch to the sums, and go to its end."""
+    batch, extent, largest = book.batch, book.newest - book.oldest, first - book.oldest + 1
+    held = batch * first - book.starts + batch
+    time = _time(book, first, steps)
+    duration = time - book.time
+    book.leads += book.oldest * steps
+    book.steps += steps
+    book.externality += (book.starts - batch * book.oldest) * steps
+    book.extent += extent * steps
+    book.max_extent = max(book.max_extent, extent)
+    if alpha >= 0 and extent > alpha:
+        book.violations += steps
+    book.slot_times += duration * batch
+    book.busy_times += duration
+    book.extent_times += duration * extent
+    book.kv_peak = max(book.kv_peak, held + batch * (steps - 1))
+    _hold(book, np.float64(steps), batch, largest, held)
+    book.n += steps
+    book.k1 += steps * batch
+    book.k2 += max_feature(steps, batch, largest)
+    book.time = time
+
+
+@part
+def _hold(book: Any, n: Any, batch: Any, largest: Any, held: Any) -> None:
+    """Add the integral over n steps of the tokens held, of which the first step holds `held`.
+
+    As in `fairq.kv`: step t takes d + t·d' and holds k + t·k'.
+    """
+    first = book.c * 1 + book.b * batch + book.tau * (batch * largest)
+    ranks = n * (n - 1) / 2
+    held_times, times = n * first * held + ranks * (first * batch), n * first
+    growth = book.tau * batch
+    if growth > 0:
+        squares = (n - 1) * n * (2 * n - 1) / 6
+        held_times += ranks * (growth * held) + squares * growth * batch
+        times += ranks * growth
+    book.kv_times += held_times
+    book.kv_busy += times
