@@ -42,8 +42,8 @@ def check_result(result: Result) -> None:
     _stays(result, table)
     started = table[table["worker"] >= 0]
     names = ("request", "worker", "start_step", "progress", "start", "finish")
-    request, worker, start_step, progress, start, finish = (started[name].to_numpy() for name in names)
-    schedule = Schedule(request, worker, start_step, progress, start, finish)
+    types = (np.int64,) * 4 + (np.float64,) * 2  # which the table may hold in fewer bits
+    schedule = Schedule(*(started[name].to_numpy(kind) for name, kind in zip(names, types, strict=True)))
     stretches = find_stretches(schedule, per_worker(result.groups)[1])
     _capacity(result, stretches)
     _contiguity(started, stretches)

@@ -95,7 +95,7 @@ def request_costs(stretches: Stretches, schedule: Schedule, requests: pd.DataFra
 
     Source: the parts of Theorem 5.1 of the paper, split by request; the split is ours.
     """
-    progress = requests["progress"].to_numpy()
+    progress = requests["progress"].to_numpy(np.int64)
     own = cost.tau * (progress * (progress + 1) // 2)
     time = np.concatenate(([0.0], np.cumsum(stretches.steps / stretches.batch)))
     at = np.searchsorted(stretches.first, np.stack((stretches.begin, stretches.end)))
@@ -127,7 +127,7 @@ def class_table(
     classes = find_classes(workload)
     positions = [*group_positions(classes.index, len(classes.labels)), np.arange(len(requests))]
     makespan = books.end - books.first
-    billed = billed_after(workload, requests["progress"].to_numpy())
+    billed = billed_after(workload, requests["progress"].to_numpy(np.int64))
     done = requests["completed"].to_numpy()
     ages, outcome = books.ages(until), requests["outcome"]
     rent = cost.worker * sum(group.count for group in groups) * makespan

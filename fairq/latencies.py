@@ -20,6 +20,7 @@ __all__ = [
     "QUANTILES",
     "group_positions",
     "known",
+    "latency_column",
     "latency_columns",
     "quantile",
     "quantiles",
@@ -35,6 +36,8 @@ LATENCIES = ("latency", "wait", "ttft", "tpot")
 
 METRICS = SLA_METRICS
 """All latency metrics; an SLA may limit any of them."""
+
+_FEW = 50
 
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 """Suffixes of the quantiles that a summary holds of each metric."""
@@ -54,8 +57,15 @@ def latency_columns(requests: Mapping[Any, Any] | pd.DataFrame, workload: Worklo
     >>> latency_columns(run.requests, workload)["normalised_latency"].tolist()
     [2.0, 3.0]
     """
-    columns = {name: np.asarray(requests[name]) for name in LATENCIES}
-    return columns | {"normalised_latency": columns["latency"] / workload.output_tokens}
+    return {name: latency_column(name, requests, workload) for name in METRICS}
+
+
+def latency_column(name: str, requests: Mapping[Any, Any] | pd.DataFrame, workload: Workload) -> Floats:
+    """One of `latency_columns`."""
+    if name != "normalised_latency":
+        return np.asarray(requests[name])
+    normalised: Floats = np.asarray(requests["latency"]) / workload.output_tokens
+    return normalised
 
 
 def quantile(values: Floats, level: float) -> float:
@@ -77,8 +87,21 @@ def quantiles(values: Floats, levels: Sequence[float]) -> list[float]:
     if count == 0:
         return [np.nan] * len(levels)
     ranks = [max(ceil(count * level - 1), 0) for level in levels]
-    cuts: list[float] = np.partition(values, ranks)[ranks].tolist()
+    left, low = values.copy(), 0
+    if _mostly_ties(values):
+        left.partition(ranks)
+    else:  # one rank at a time, in what is above the last one, is quicker, but for values that are equal
+        for rank in sorted(set(ranks)):
+            left[low:].partition(rank - low)
+            low = rank + 1
+    cuts: list[float] = left[ranks].tolist()
     return cuts
+
+
+def _mostly_ties(values: Floats) -> bool:
+    """Whether of a few dozen of `values` more than half are equal to others."""
+    few = values[:: len(values) // _FEW + 1]
+    return 2 * len(np.unique(few)) < len(few)
 
 
 def known(values: Floats) -> Floats:
@@ -87,18 +110,22 @@ def known(values: Floats) -> Floats:
     return values[~missing] if missing.any() else values
 
 
-def statistics_of(metric: str, column: Floats) -> dict[str, float]:
+def statistics_of(metric: str, column: Floats, levels: Mapping[str, float] = QUANTILES) -> dict[str, float]:
     """``<metric>_mean`` and the quantiles ``<metric>_p50`` ... of the entries that are not NaN.
 
     A quantile p of n values is the ceil(np)-th smallest: a value that occurred.  Of no values, NaN.
+
+    Parameters:
+        metric, column: its name, and its values by request.
+        levels: the quantiles, by the suffix of their names.
 
     >>> statistics_of("wait", np.array([1.0, np.nan, 3.0]))["wait_mean"]
     2.0
     """
     values = known(column)
-    names = [f"{metric}_{name}" for name in QUANTILES]
+    names = [f"{metric}_{name}" for name in levels]
     mean = float(values.mean()) if len(values) else np.nan
-    cuts = quantiles(values, list(QUANTILES.values()))
+    cuts = quantiles(values, list(levels.values()))
     return {f"{metric}_mean": mean} | dict(zip(names, cuts, strict=True))
 
 

@@ -62,13 +62,15 @@ class Occupancy:
 
     def ages(self, until: float | None) -> Floats:
         """The age at which each request left the queue, or has at `until`; NaN if it came later."""
-        end = np.inf if until is None else until
-        ages = np.minimum(self.left_queue, end) - self.arrival
-        return np.where(self.arrival <= end, ages, np.nan)
+        if until is None:
+            return self.left_queue - self.arrival
+        ages = np.minimum(self.left_queue, until) - self.arrival
+        return np.where(self.arrival <= until, ages, np.nan)
 
     def _within(self, left: Floats) -> Floats:
-        spent: Floats = np.maximum(np.minimum(left, self.end) - self.arrival, 0.0)
-        return spent
+        spent: Floats = np.minimum(left, self.end)
+        spent -= self.arrival
+        return np.maximum(spent, 0.0, out=spent)
 
     def _averaged(self, spent: Floats) -> float:
         period = self.end - self.first
@@ -92,13 +94,17 @@ def occupancy(
     (0.5, 1.5)
     """
     arrival, start, finish = (np.asarray(requests[name]) for name in ("arrival", "start", "finish"))
-    left = np.where(np.isnan(start), np.inf, start)
-    left = np.where(ended_as(requests, "rejected"), arrival, left)
-    if abandon_after is not None:
-        left = np.where(ended_as(requests, "abandoned"), arrival + abandon_after, left)
-    gone = np.where(np.isnan(start), left, np.where(np.isnan(finish), np.inf, finish))
+    left = start
+    if (waiting := np.isnan(start)).any():
+        left = np.where(waiting, np.inf, start)
+        left = np.where(ended_as(requests, "rejected"), arrival, left)
+        if abandon_after is not None:
+            left = np.where(ended_as(requests, "abandoned"), arrival + abandon_after, left)
+    gone = finish
+    if (unfinished := np.isnan(finish)).any():
+        gone = np.where(waiting, left, np.where(unfinished, np.inf, finish))
     first = arrival.min(initial=np.inf)
-    end = np.max(finish, where=~np.isnan(finish), initial=-np.inf) if until is None else until
+    end = np.fmax.reduce(finish, initial=-np.inf) if until is None else until
     if not first <= end:
         first = end = np.nan
     return Occupancy(arrival, left, gone, float(first), float(end))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fairq.classes import per_million, revenue
 from fairq.cost import Cost
 from fairq.groups import WorkerGroup
-from fairq.latencies import LATENCIES, QUANTILES, latency_columns, quantile, statistics_of
+from fairq.latencies import LATENCIES, METRICS, QUANTILES, latency_column, statistics_of
 from fairq.length_classes import jain_index, length_classes, mean_by_class, slowdown
 from fairq.occupancy import Occupancy, occupancy
 from fairq.outcomes import OUTCOMES
@@ -24,6 +24,8 @@ from fairq.workload import Workload
 __all__ = ["LATENCIES", "QUANTILES", "summarise"]
 
 Floats = NDArray[np.float64]
+
+_FURTHER = {"wait": {"p999": 0.999}}  # quantiles of one metric only
 
 
 def summarise(
@@ -55,7 +57,7 @@ def summarise(
     books = occupancy(requests, until=until, abandon_after=abandon_after)
     makespan, completed = books.end - books.first, requests["completed"]
     billed = billed_after(workload, requests["progress"])
-    earned = np.where(completed, billed, 0)
+    earned = billed * completed
     parts: dict[str, Any] = _counts(requests)
     parts["unstable"] = not np.isnan(stopped_at) or _grows(books, until)
     parts |= {"tokens": int(requests["progress"].sum()), "makespan": makespan}
@@ -74,7 +76,7 @@ def summarise(
     parts["mean_extent_by_time"] = _ratio(total(totals.extent_times), busy)
     parts |= {"mean_queue": books.mean_queue, "mean_in_system": books.mean_in_system}
     parts |= {"kv_peak": totals.kv_peak, "kv_mean": _ratio(total(totals.kv_times), total(totals.kv_busy))}
-    parts["oldest_age"] = _largest(books.ages(until))
+    parts["oldest_age"] = float(np.fmax.reduce(books.ages(until), initial=np.nan))
     slowed = mean_by_class(slowdown(requests, groups), length_classes(workload.tokens))
     parts["jain_slowdown"] = jain_index(slowed)
     for outcome in ("rejected", "abandoned"):
@@ -95,17 +97,20 @@ def _counts(requests: Mapping[str, NDArray[Any]]) -> dict[str, int]:
 def _grows(books: Occupancy, until: float | None) -> bool:
     """Whether the queue grew throughout the arrival period (`fairq.trend.queue_grows`)."""
     horizon = min(float(books.arrival.max(initial=-np.inf)), np.inf if until is None else until)
-    order = np.argsort(books.arrival, kind="stable")
-    order = order[books.arrival[order] <= horizon]
-    return len(order) > 0 and queue_grows(books.arrival[order], books.left_queue[order], horizon)
+    arrival, left = books.arrival, books.left_queue
+    if (arrival[1:] < arrival[:-1]).any():
+        order = np.argsort(arrival, kind="stable")
+        arrival, left = arrival[order], left[order]
+    arrived = int(np.searchsorted(arrival, horizon, side="right"))
+    return arrived > 0 and queue_grows(arrival[:arrived], left[:arrived], horizon)
 
 
 def _money(
     requests: Mapping[str, NDArray[Any]], totals: Totals, cost: Cost, worker_time: float
 ) -> dict[str, float]:
     """Theorem 5.1: cost = tau·Q + c·T + tau·E, with Q over the tokens processed."""
-    progress = requests["progress"]
-    intrinsic = cost.tau * int((progress * (progress + 1) // 2).sum())
+    progress = requests["progress"].astype(np.int64)
+    intrinsic = cost.tau * ((int(progress @ progress) + int(progress.sum())) // 2)
     time = cost.c * totals.steps
     return {
         "cost": intrinsic + time + cost.tau * totals.externality,
@@ -126,19 +131,13 @@ def _fairness(totals: Totals, alpha: int | None) -> dict[str, Any]:
 
 def _latencies(requests: Mapping[str, NDArray[Any]], workload: Workload) -> dict[str, Any]:
     """Means and quantiles of the latency metrics, and how many have no TPOT."""
-    columns = latency_columns(requests, workload)
     parts: dict[str, Any] = {}
-    for metric in LATENCIES:
-        parts |= statistics_of(metric, columns[metric])
-    undefined = requests["completed"] & np.isnan(columns["tpot"])
-    parts["tpot_undefined"] = int(undefined.sum())
-    parts |= statistics_of("normalised_latency", columns["normalised_latency"])
-    return parts | {"wait_p999": quantile(columns["wait"], 0.999)}
-
-
-def _largest(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.max()) if len(known) else np.nan
+    for metric in METRICS:
+        column = latency_column(metric, requests, workload)
+        parts |= statistics_of(metric, column, QUANTILES | _FURTHER.get(metric, {}))
+        if metric == "tpot":
+            parts["tpot_undefined"] = int((requests["completed"] & np.isnan(column)).sum())
+    return parts | {"wait_p999": parts.pop("wait_p999")}
 
 
 def _ratio(part: float, whole: float) -> float:

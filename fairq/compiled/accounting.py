@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairq.compiled.build import book_keeper
-from fairq.compiled.stock import BOOK, Stock
+from fairq.compiled.stock import BOOK, STOCK
+from fairq.compiled.running import LARGEST
+from fairq.compiled.state import address
 from fairq.cost import StepTime
 from fairq.request_columns import Books
 from fairq.schedule import Schedule
@@ -45,15 +47,20 @@ def keep_books(
     by_token, token_low = by_begin, low
     if workload.prompt_tokens.any():
         by_token, token_low = _by_token(schedule, workload, len(laws))
-    book_keeper(
-        Stock(
-            books=records, low=low, by_begin=by_begin, by_end=by_end, token_low=token_low, by_token=by_token,
-            begin=schedule.start_step, steps=schedule.steps, start=schedule.start, finish=schedule.finish,
-            request=schedule.request, prompt=workload.prompt_tokens, first_token=books.first_token,
-            paid=books.paid, caused=books.caused, above=np.empty(len(by_end), dtype=np.int64),
-            alpha=-1 if alpha is None else min(alpha, 2**62), shares=shares,
-        )
-    )  # fmt: skip
+    arrays = {
+        "books": records, "low": low, "by_begin": by_begin, "by_end": by_end, "token_low": token_low,
+        "by_token": by_token, "begin": schedule.start_step, "steps": schedule.steps, "start": schedule.start,
+        "finish": schedule.finish, "request": schedule.request, "prompt": workload.prompt_tokens,
+        "first_token": books.first_token, "paid": books.paid, "caused": books.caused,
+        "above": np.empty(len(by_end), dtype=np.int64),
+    }  # fmt: skip
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    stock = np.zeros(1, dtype=STOCK)
+    stock["workers"], stock["shares"] = len(laws), shares
+    stock["alpha"] = -1 if alpha is None else min(alpha, LARGEST)
+    for name, array in arrays.items():
+        stock[name] = address(array)
+    book_keeper(stock[0])
     return books, _totals(records)
 
 

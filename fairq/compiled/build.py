@@ -13,18 +13,19 @@ import numba
 
 from fairq import cohort, cost
 from fairq.compiled.kernel import serve
-from fairq.compiled.stock import Stock, take_stock
+from fairq.compiled.stays import write_stays
+from fairq.compiled.stock import take_stock
 from fairq.errors import EngineWarning
 
-__all__ = ["book_keeper", "kernel"]
+__all__ = ["book_keeper", "copy_stays", "kernel"]
 
 SOURCES = (*sorted(Path(__file__).parent.glob("*.py")), Path(cohort.__file__), Path(cost.__file__))
 """The files that the kernel is compiled from."""
 
 _said: list[str] = []  # why the kernel could not be kept, once that has been said
 
-Record = Any  # a record of `RUN`
-Kernel = Callable[[Any], tuple[Any, int]]
+Record = Any  # a record of `RUN`, or of `STOCK`
+Kernel = Callable[..., tuple[Any, int]]
 Maker = Callable[[int], Kernel]  # a kernel from the stamp of its sources
 
 
@@ -34,17 +35,23 @@ def kernel(run: Record) -> float:
     return stopped_at
 
 
-def book_keeper(stock: Stock) -> None:
+def book_keeper(stock: Record) -> None:
     """`fairq.compiled.stock.take_stock`, read or compiled in the same way."""
     _call(_stamped_stock, stock)
 
 
-def _call(make: Maker, argument: Any) -> Any:
+def copy_stays(run: Record, columns: Record) -> int:
+    """`fairq.compiled.stays.write_stays`, read or compiled in the same way."""
+    count: int = _call(_stamped_stays, run, columns)
+    return count
+
+
+def _call(make: Maker, *arguments: Record) -> Any:
     try:
-        return _kept(make)(argument)[0]
+        return _kept(make)(*arguments)[0]
     except OSError as error:  # the folder was there and has been closed, or the disk is full
         _say_so(error)
-        return _in_memory(make)(argument)[0]
+        return _in_memory(make)(*arguments)[0]
 
 
 @cache
@@ -76,9 +83,16 @@ def _stamped(stamp: int) -> Kernel:
 
 
 def _stamped_stock(stamp: int) -> Kernel:
-    def entry(stock: Any) -> tuple[int, int]:
+    def entry(stock: Record) -> tuple[int, int]:
         take_stock(stock)
         return 0, stamp
+
+    return entry
+
+
+def _stamped_stays(stamp: int) -> Kernel:
+    def entry(run: Record, columns: Record) -> tuple[int, int]:
+        return write_stays(run, columns), stamp
 
     return entry
 

@@ -114,7 +114,7 @@ def run(
     pool.run["alpha"] = -1 if arrivals.alpha is None else min(arrivals.alpha, LARGEST)
     for name in ("until", "queue_limit", "abandon_after", "max_queued"):
         pool.run[name] = getattr(limits, name)
-    return _schedule(pool, workload, kernel(pool.run[0]))
+    return _schedule(pool, kernel(pool.run[0]))
 
 
 @cache
@@ -122,22 +122,22 @@ def _has_numba() -> bool:
     return find_spec("numba") is not None
 
 
-def _schedule(pool: Pool, workload: Workload, stopped_at: float) -> Schedule:
-    from fairq.compiled.records import ABANDONED, COMPLETED, REJECTED, RUNNING
+def _schedule(pool: Pool, stopped_at: float) -> Schedule:
+    from fairq.compiled.build import copy_stays
+    from fairq.compiled.records import ABANDONED, REJECTED
+    from fairq.compiled.stays import STAYS
+    from fairq.compiled.state import address
 
-    table = pool.requests
-    state = table["state"]
-    request = np.flatnonzero((state == RUNNING) | (state == COMPLETED))
-    stays = table[request] if len(request) < len(table) else table
-    worker, start_step = stays["worker"].astype(np.int64), np.ascontiguousarray(stays["start_step"])
-    reached = pool.workers["steps"][worker] - start_step
+    room, stays = len(pool.requests), np.zeros(1, dtype=STAYS)
+    kinds = (np.float64 if name in ("start", "finish") else np.int64 for name in STAYS.names)
+    columns = {name: np.empty(room, dtype=kind) for name, kind in zip(STAYS.names, kinds, strict=True)}
+    for name, column in columns.items():
+        stays[name] = address(column)
+    count = copy_stays(pool.run[0], stays[0])
+    if count == room:
+        return Schedule(**columns, stopped_at=stopped_at)
     return Schedule(
-        request=request,
-        worker=worker,
-        start_step=start_step,
-        steps=np.where(stays["state"] == RUNNING, reached, workload.tokens[request]),
-        start=np.ascontiguousarray(stays["start"]),
-        finish=np.ascontiguousarray(stays["finish"]),
+        **{name: column[:count].copy() for name, column in columns.items()},
         rejected=_lost(pool, REJECTED),
         abandoned=_lost(pool, ABANDONED),
         stopped_at=stopped_at,

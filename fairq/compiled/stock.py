@@ -8,20 +8,17 @@ the same order, so all that is reported has the same bits.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairq.compiled.jit import compiled, part, shared
+from fairq.compiled.jit import compiled, part, record_reader, shared
+from fairq.compiled.records import word_at
 from fairq.cost import max_feature
 
-__all__ = ["BOOK", "Stock", "take_stock"]
+__all__ = ["BOOK", "STOCK", "take_stock"]
 
 shared(max_feature)
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 BOOK = np.dtype(
     [
@@ -55,86 +52,93 @@ BOOK = np.dtype(
 """A worker's clock, the stretch that is looked at, and the sums so far."""
 
 
-class Stock(NamedTuple):
-    """What is gone through, and where what is found is written.
+STOCK = np.dtype(
+    [
+        ("workers", np.int64),  # how many
+        ("alpha", np.int64),  # the budget in whole tokens, -1 without one
+        ("shares", np.bool_),  # whether the externality is told by request
+        # Addresses: of the workers' books; and of where each one's stays begin in the orders, the next two
+        ("books", np.int64),
+        ("low", np.int64),
+        ("by_begin", np.int64),  # stays that ran a step, by worker and begin (ties: by end)
+        ("by_end", np.int64),  # and by worker and end
+        ("token_low", np.int64),  # as these: stays that reached their first token, by when they did
+        ("by_token", np.int64),
+        ("begin", np.int64),  # columns of the schedule
+        ("steps", np.int64),
+        ("start", np.int64),
+        ("finish", np.int64),
+        ("request", np.int64),
+        ("prompt", np.int64),  # by request: prompt tokens, and what is written down
+        ("first_token", np.int64),
+        ("paid", np.int64),
+        ("caused", np.int64),
+        ("above", np.int64),  # room for those of the batch of whom nobody began later and ends later
+    ],
+    align=True,
+)
+"""What is gone through, and where what is found is written."""
 
-    Attributes:
-        books: a record of `BOOK` a worker.
-        low: where each worker's stays begin in the two orders, and where the last one's end.
-        by_begin, by_end: stays that ran a step, by worker and begin (ties: by end), and by worker and end.
-        token_low, by_token: as these, the stays that reached their first token, by when they did.
-        begin, steps, start, finish, request: the columns of the schedule.
-        prompt: prompt tokens by request.
-        first_token, paid, caused: by request; the last two are left alone where `shares` is false.
-        above: those of the worker at hand of whom nobody began later and ends later; room for them.
-        alpha: the budget in whole tokens, −1 without one.
-        shares: whether the externality is told by request.
-    """
+_book, _real_at = record_reader(BOOK), record_reader(np.dtype([("number", np.float64)]))
 
-    books: NDArray[np.void]
-    low: Ints
-    by_begin: Ints
-    by_end: Ints
-    token_low: Ints
-    by_token: Ints
-    begin: Ints
-    steps: Ints
-    start: Floats
-    finish: Floats
-    request: Ints
-    prompt: Ints
-    first_token: Floats
-    paid: Ints
-    caused: Floats
-    above: Ints
-    alpha: int
-    shares: bool
+
+@compiled
+def _word(address: Any, index: Any) -> Any:
+    """The whole number of that index in the array there."""
+    return word_at(address, index).word
+
+
+@compiled
+def _real(address: Any, index: Any) -> Any:
+    """The float of that index in the array there."""
+    return _real_at(address, index).number
 
 
 @compiled
 def take_stock(stock: Any) -> None:
     """Go through every worker's stays."""
-    for index in range(len(stock.books)):
-        if stock.low[index] < stock.low[index + 1]:
+    for index in range(stock.workers):
+        if _word(stock.low, index) < _word(stock.low, index + 1):
             _go_through(stock, index)
 
 
 @compiled
 def _go_through(stock: Any, index: Any) -> None:
     """One worker's stays, from each point at which some begin or end to the next one."""
-    book = stock.books[index]
-    low, high = stock.low[index], stock.low[index + 1]
-    begun, ended, token, height = low, low, stock.token_low[index], 0
+    book = _book(stock.books, index)
+    low, high = _word(stock.low, index), _word(stock.low, index + 1)
+    begun, ended, token, height = low, low, _word(stock.token_low, index), 0
     front, group = low, _end_of_group(stock, low, high)
     since, share, lost = 0, 0.0, 0.0
-    next_begin, next_end = _begin_at(stock, low, high), _end(stock, stock.by_end[low])
+    next_begin, next_end = _begin_at(stock, low, high), _end(stock, _word(stock.by_end, low))
     while ended < high:
         now = min(next_begin, next_end)
         while ended < high and next_end == now:
-            _let_out(stock, book, stock.by_end[ended])
+            _let_out(stock, book, _word(stock.by_end, ended))
             ended += 1
-            next_end = _end(stock, stock.by_end[ended]) if ended < high else now
-        while height > 0 and _end(stock, stock.above[height - 1]) <= now:
+            next_end = _end(stock, _word(stock.by_end, ended)) if ended < high else now
+        while height > 0 and _end(stock, _word(stock.above, height - 1)) <= now:
             height -= 1
         if begun < high and next_begin == now:
             if ended == begun and _has_idled(stock, low, begun):
-                _open(book, stock.start[stock.by_begin[begun]])
+                _open(book, _real(stock.start, _word(stock.by_begin, begun)))
             while begun < high and next_begin == now:
-                height = _let_in(stock, book, stock.by_begin[begun], height)
+                height = _let_in(stock, book, _word(stock.by_begin, begun), height)
                 begun += 1
                 next_begin = _begin_at(stock, begun, high)
-        while front < high and _end(stock, stock.by_begin[front]) <= now:
+        while front < high and _end(stock, _word(stock.by_begin, front)) <= now:
             if stock.shares:
                 share, lost = _added(share, lost, (book.externality - since) / (group - front))
-                stock.caused[stock.request[stock.by_begin[front]]] = share
+                cause = _word(stock.request, _word(stock.by_begin, front))
+                _real_at(stock.caused, cause).number = share
             since = book.externality
             front += 1
             if front == group and front < high:
                 group = _end_of_group(stock, front, high)
                 share, lost = 0.0, 0.0
         if ended < begun:
-            book.oldest = stock.begin[stock.by_begin[front]]
-            book.newest = stock.begin[stock.above[height - 1]]
+            book.oldest = _word(stock.begin, _word(stock.by_begin, front))
+            book.newest = _word(stock.begin, _word(stock.above, height - 1))
             until = min(next_begin, next_end) if begun < high else next_end
             token = _pass_tokens(stock, book, index, token, now, until)
             _pass_stretch(book, now, until - now, stock.alpha)
@@ -143,20 +147,20 @@ def _go_through(stock: Any, index: Any) -> None:
 @part
 def _end(stock: Any, stay: Any) -> Any:
     """The step count at which a stay ends."""
-    return stock.begin[stay] + stock.steps[stay]
+    return _word(stock.begin, stay) + _word(stock.steps, stay)
 
 
 @part
 def _begin_at(stock: Any, place: Any, high: Any) -> Any:
     """The step count at which the next stay begins; beyond all where there is none."""
-    return stock.begin[stock.by_begin[place]] if place < high else np.int64(2**62)
+    return _word(stock.begin, _word(stock.by_begin, place)) if place < high else np.int64(2**62)
 
 
 @compiled
 def _end_of_group(stock: Any, front: Any, high: Any) -> Any:
     """The place after the last of those that begin together with the one at `front`."""
-    begin, after = stock.begin[stock.by_begin[front]], front + 1
-    while after < high and stock.begin[stock.by_begin[after]] == begin:
+    begin, after = _word(stock.begin, _word(stock.by_begin, front)), front + 1
+    while after < high and _word(stock.begin, _word(stock.by_begin, after)) == begin:
         after += 1
     return after
 
@@ -168,7 +172,8 @@ def _has_idled(stock: Any, low: Any, place: Any) -> Any:
     Starting again at the very boundary at which the batch became empty is no gap.
     """
     return place == low or (
-        stock.start[stock.by_begin[place]] != stock.finish[stock.by_end[place - 1]]
+        _real(stock.start, _word(stock.by_begin, place))
+        != _real(stock.finish, _word(stock.by_end, place - 1))
     )
 
 
@@ -181,26 +186,27 @@ def _open(book: Any, start: Any) -> None:
 @part
 def _let_in(stock: Any, book: Any, stay: Any, height: Any) -> Any:
     """A stay begins; how many are then in `above`, each of which ends before the one below it."""
-    begin, above, end = stock.begin[stay], stock.above, _end(stock, stay)
+    begin, above, end = _word(stock.begin, stay), stock.above, _end(stock, stay)
     book.batch += 1
     book.starts += begin
     if stock.shares:
-        stock.paid[stock.request[stay]] = book.leads
-    while height > 0 and _end(stock, above[height - 1]) <= end:
+        word_at(stock.paid, _word(stock.request, stay)).word = book.leads  # so far; the rest when it ends
+    while height > 0 and _end(stock, _word(above, height - 1)) <= end:
         height -= 1
-    above[height] = stay
+    word_at(above, height).word = stay
     return height + 1
 
 
 @part
 def _let_out(stock: Any, book: Any, stay: Any) -> None:
     """A stay ends; what it has paid is the sum over its steps of its start less the oldest one's."""
-    begin = stock.begin[stay]
+    begin = _word(stock.begin, stay)
     book.batch -= 1
     book.starts -= begin
     if stock.shares:
-        request = stock.request[stay]
-        stock.paid[request] = begin * stock.steps[stay] - (book.leads - stock.paid[request])
+        request = _word(stock.request, stay)
+        leads = book.leads - _word(stock.paid, request)
+        word_at(stock.paid, request).word = begin * _word(stock.steps, stay) - leads
 
 
 @part
@@ -223,15 +229,15 @@ def _time(book: Any, first: Any, steps: Any) -> Any:
 def _pass_tokens(stock: Any, book: Any, index: Any, token: Any, now: Any, until: Any) -> Any:
     """Write down the first tokens that are out by the end of the stretch; the place of the next one."""
     last, time = np.int64(-1), 0.0
-    while token < stock.token_low[index + 1]:
-        stay = stock.by_token[token]
-        request = stock.request[stay]
-        point = stock.begin[stay] + stock.prompt[request] + 1
+    while token < _word(stock.token_low, index + 1):
+        stay = _word(stock.by_token, token)
+        request = _word(stock.request, stay)
+        point = _word(stock.begin, stay) + _word(stock.prompt, request) + 1
         if point > until:
             break
         if point != last:
             last, time = point, _time(book, now, point - now)
-        stock.first_token[request] = time
+        _real_at(stock.first_token, request).number = time
         token += 1
     return token
 
