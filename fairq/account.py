@@ -76,7 +76,8 @@ def account(
 
     Source: equations (3) to (7) and Theorem 5.1 of the paper; the split of the externality is ours.
     """
-    laws, tables = per_worker(groups)[1], []
+    laws = per_worker(groups)[1]
+    tables: list[dict[str, NDArray[Any]]] = []
     if compiled and record != "segments" and workload.prompt_chunk == 1:
         from fairq.compiled.accounting import keep_books  # it needs Numba
 

@@ -41,9 +41,12 @@ def check_result(result: Result) -> None:
     _release(table)
     _stays(result, table)
     started = table[table["worker"] >= 0]
-    names = ("request", "worker", "start_step", "progress", "start", "finish")
-    types = (np.int64,) * 4 + (np.float64,) * 2  # which the table may hold in fewer bits
-    schedule = Schedule(*(started[name].to_numpy(kind) for name, kind in zip(names, types, strict=True)))
+    request, worker, start_step, progress = (
+        started[name].to_numpy(np.int64)  # the table has some of them in fewer bits
+        for name in ("request", "worker", "start_step", "progress")
+    )
+    start, finish = started["start"].to_numpy(), started["finish"].to_numpy()
+    schedule = Schedule(request, worker, start_step, progress, start, finish)
     stretches = find_stretches(schedule, per_worker(result.groups)[1])
     _capacity(result, stretches)
     _contiguity(started, stretches)

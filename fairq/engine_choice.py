@@ -7,11 +7,9 @@ process has done before, so the same study says the same whatever the number of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fairq import compiled
+from fairq.compiled import running
 from fairq.errors import FairqError, InputError
 from fairq.groups import per_worker, resolve_groups
 from fairq.policy import plan_policy
@@ -55,10 +53,10 @@ def choose_engines(scenario: Scenario, workload: Workload) -> tuple[str, ...]:
         return ("simpy",) * len(cells)
     reasons = _reasons(scenario, cells, workload)
     if scenario.engine == "compiled":
-        _refuse(scenario, cells, reasons)
+        _refuse(scenario, cells, [reason or running.fault_of_numba() for reason in reasons])
         return ("compiled",) * len(cells)
     requests = len(workload) * scenario.replications * reasons.count(None)
-    worth_it = requests >= WORTH and _fault_of_numba() is None
+    worth_it = requests >= WORTH and running.fault_of_numba() is None
     return tuple("compiled" if worth_it and reason is None else "simpy" for reason in reasons)
 
 
@@ -75,7 +73,7 @@ def _reasons(scenario: Scenario, cells: Sequence[Cell], workload: Workload) -> l
         except FairqError as error:
             error.add_note(f"in {cell_label(cell.policy, cell.parameters)}")
             raise
-        reasons.append(compiled.can_run(plan, workload, slots, laws))
+        reasons.append(running.unfit(plan, workload, slots, laws))
     return reasons
 
 
@@ -83,24 +81,12 @@ def _refuse(scenario: Scenario, cells: Sequence[Cell], reasons: Sequence[str | N
     """Raise for the first cell that the compiled engine cannot run, if there is one."""
     refused = [(cell, reason) for cell, reason in zip(cells, reasons, strict=True) if reason is not None]
     if not refused:
-        if (fault := _fault_of_numba()) is not None:
-            raise InputError(scenario.place(f"engine is 'compiled', but {fault}"))
         return
     cell, reason = refused[0]
     which = f"cell {cell.index}, {cell_label(cell.policy, cell.parameters)}"
     more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
     said = f"engine is 'compiled', which cannot run {which}: {reason}{more}"
     raise InputError(scenario.place(f"{said}; with 'auto' SimPy does what it cannot"))
-
-
-@cache
-def _fault_of_numba() -> str | None:
-    """What is wrong with the Numba that is installed: it may not suit the NumPy beside it."""
-    try:
-        import_module("numba")
-    except Exception as error:  # noqa: BLE001 -- whatever it is, SimPy can do without
-        return f"Numba cannot be imported ({type(error).__name__}: {error}): pip install 'fairq[fast]'"
-    return None
 
 
 def engines_of(manifest: Mapping[str, Any], cells: int) -> tuple[str, ...]:

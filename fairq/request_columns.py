@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairq.outcomes import as_categories, outcome_codes
+from fairq.outcomes import OUTCOMES, as_categories, outcome_codes
 from fairq.schedule import Schedule
 from fairq.workload import Workload
 
@@ -19,6 +19,8 @@ __all__ = ["Books", "RequestColumns"]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Column = NDArray[Any]
+
+_COMPLETED = OUTCOMES.index("completed")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,45 +57,48 @@ class RequestColumns(Mapping[str, Column]):
     """
 
     def __init__(self, schedule: Schedule, workload: Workload, books: Books, until: float | None) -> None:
-        self._workload, self._books = workload, books
         placed = _Placed(schedule, len(workload))
-        self._kept: dict[str, Column] = {
-            "worker": placed(schedule.worker, -1, np.int32),
-            "start": placed(schedule.start, np.nan, np.float64),
-            "finish": placed(schedule.finish, np.nan, np.float64),
-            "progress": placed(schedule.steps, 0, np.int32),
-            "outcome": outcome_codes(schedule, workload, until),
-        }
-        self._start_step = placed, schedule.start_step
+        self._written = _Written(
+            workload,
+            books,
+            worker=placed(schedule.worker, -1, np.int32),
+            start=placed(schedule.start, np.nan, np.float64),
+            finish=placed(schedule.finish, np.nan, np.float64),
+            progress=placed(schedule.steps, 0, np.int32),
+            outcome=outcome_codes(schedule, workload, until),
+            start_step=lambda: placed(schedule.start_step, -1, np.int64),
+        )
 
     def __getitem__(self, name: str) -> Column:
-        return self._kept[name] if name in self._kept else _FORMED[name](self)
+        return _COLUMNS[name](self._written)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_NAMES)
+        return iter(_COLUMNS)
 
     def __len__(self) -> int:
-        return len(_NAMES)
+        return len(_COLUMNS)
 
     def frame(self) -> pd.DataFrame:
         """The table; no column of it is anybody else's."""
-        columns: dict[str, Any] = {name: self[name] for name in _NAMES}
-        for name in ("arrival", "start", "finish"):
+        columns: dict[str, Any] = dict(self)
+        for name in ("arrival", "start", "finish", "start_step"):
             columns[name] = columns[name].copy()
         columns["outcome"] = as_categories(columns["outcome"])
         return pd.DataFrame(columns, copy=False)
 
-    def _start_steps(self) -> Column:
-        placed, start_step = self._start_step
-        return placed(start_step, -1, np.int64).copy()
 
-    def _tpot(self) -> Floats:
-        gaps = (self._workload.tokens - self._workload.prompt_tokens).astype(np.float64)
-        gaps -= 1
-        gaps[gaps == 0] = np.nan  # the TPOT of a one-token output is not defined
-        spent: Floats = self["finish"] - self._books.first_token
-        spent /= gaps
-        return spent
+@dataclass(frozen=True, eq=False, slots=True)
+class _Written:
+    """What the columns are formed from; arrays by request."""
+
+    workload: Workload
+    books: Books
+    worker: Column
+    start: Floats
+    finish: Floats
+    progress: Column
+    outcome: Column
+    start_step: Callable[[], Column]
 
 
 class _Placed:
@@ -106,28 +111,37 @@ class _Placed:
     def __call__(self, values: Column, missing: float, dtype: type) -> Column:
         if self._all:
             return values.astype(dtype, copy=False)
-        column = np.full(self._count, missing, dtype=dtype)
+        column: Column = np.full(self._count, missing, dtype=dtype)
         column[self._request] = values
         return column
 
 
-_FORMED: dict[str, Callable[[RequestColumns], Column]] = {
-    "request": lambda columns: np.arange(len(columns._workload), dtype=np.int32),
-    "arrival": lambda columns: columns._workload.arrival,
-    "first_token": lambda columns: columns._books.first_token,
-    "start_step": RequestColumns._start_steps,
-    "tokens": lambda columns: columns._workload.tokens.astype(np.int32),
-    "completed": lambda columns: columns["outcome"] == 0,
-    "wait": lambda columns: columns["start"] - columns._workload.arrival,
-    "ttft": lambda columns: columns._books.first_token - columns._workload.arrival,
-    "tpot": RequestColumns._tpot,
-    "latency": lambda columns: columns["finish"] - columns._workload.arrival,
-    "externality_paid": lambda columns: columns._books.paid,
-    "externality_caused": lambda columns: columns._books.caused,
-}
+def _tpot(written: _Written) -> Floats:
+    gaps = (written.workload.tokens - written.workload.prompt_tokens).astype(np.float64)
+    gaps -= 1
+    gaps[gaps == 0] = np.nan  # the TPOT of a one-token output is not defined
+    spent: Floats = written.finish - written.books.first_token
+    spent /= gaps
+    return spent
 
-_NAMES = (
-    "request", "worker", "arrival", "start", "first_token", "finish", "start_step", "tokens", "progress",
-    "completed", "wait", "ttft", "tpot", "latency", "externality_paid", "externality_caused", "outcome",
-)  # fmt: skip
+
+_COLUMNS: dict[str, Callable[[_Written], Column]] = {
+    "request": lambda written: np.arange(len(written.workload), dtype=np.int32),
+    "worker": lambda written: written.worker,
+    "arrival": lambda written: written.workload.arrival,
+    "start": lambda written: written.start,
+    "first_token": lambda written: written.books.first_token,
+    "finish": lambda written: written.finish,
+    "start_step": lambda written: written.start_step(),
+    "tokens": lambda written: written.workload.tokens.astype(np.int32),
+    "progress": lambda written: written.progress,
+    "completed": lambda written: written.outcome == _COMPLETED,
+    "wait": lambda written: written.start - written.workload.arrival,
+    "ttft": lambda written: written.books.first_token - written.workload.arrival,
+    "tpot": _tpot,
+    "latency": lambda written: written.finish - written.workload.arrival,
+    "externality_paid": lambda written: written.books.paid,
+    "externality_caused": lambda written: written.books.caused,
+    "outcome": lambda written: written.outcome,
+}
 """In the order of the table."""

@@ -181,13 +181,14 @@ def _choose_engine(
         return engine
     from fairq import compiled
 
+    if engine == "auto" and not (compiled.is_ready() or len(workload) > _MANY // 10):
+        return "simpy"
     reason = compiled.can_run(plan, workload, slots, laws)
     if engine == "compiled":
         if reason is not None:
             raise InputError(f"engine is 'compiled', which cannot run this: {reason}")
         return engine
-    worth_it = compiled.is_ready() or len(workload) > _MANY // 10
-    return "compiled" if reason is None and worth_it else "simpy"
+    return "compiled" if reason is None else "simpy"
 
 
 def _checked_cost(cost: Cost | None) -> Cost:

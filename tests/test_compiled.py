@@ -18,10 +18,12 @@ from fairq.cost import resolve_clock
 from fairq.dispatch import DISPATCHERS
 from fairq.dispatcher import Arrivals
 from fairq.groups import WorkerGroup, per_worker, resolve_groups
+from fairq.isjl import CohortAgent
 from fairq.limits import check_limits
 from fairq.policy import plan_policy
 from fairq.pool import Pool
 from fairq.ranking import Ranking, order_keys
+from fairq.rules import RULES, RuleAgent
 from fairq.schedule import Ledger, Schedule
 
 pytest.importorskip("numba", reason="the compiled engine needs Numba: pip install 'fairq[fast]'")
@@ -257,6 +259,26 @@ def test_it_says_why_it_cannot_run(policy: Any, options: dict[str, Any], said: s
     assert reason.startswith(said)
 
 
+class Hesitant(CohortAgent):
+    def decide(self, view: Any) -> Any:
+        return super().decide(view) if view.now > 3 else fairq.Decision(wake=4.0)
+
+
+class Reluctant(RuleAgent):
+    def decide(self, view: Any) -> Any:
+        return super().decide(view) if len(view.queue) > 1 else fairq.Decision()
+
+
+@pytest.mark.parametrize("policy", [Hesitant(), Reluctant(RULES["fcfs"])])
+def test_an_agent_made_of_its_own_may_decide_otherwise(policy: Any) -> None:
+    plan, workload = plan_policy(policy, 2.0, {}, 1), fairq.Workload.from_arrays(tokens=[1])
+    reason = compiled.can_run(plan, workload, [1], [])
+    assert reason is not None
+    assert "is neither a Rule nor a Cohort" in reason
+    run = fairq.simulate(workload, policy, alpha=2.0, batch_size=1, until=9.0, engine="auto")
+    assert run.engine == "simpy"
+
+
 def test_it_refuses_more_slots_than_it_has_room_for() -> None:
     many = fairq.Workload.from_arrays(tokens=np.ones(10_000, dtype=np.int64))
     assert compiled.can_run(plan_policy("fcfs", None, {}, 1), many, [10_000] * 50_000, []) == (
@@ -267,11 +289,27 @@ def test_it_refuses_more_slots_than_it_has_room_for() -> None:
 def test_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     from fairq.compiled import running
 
-    monkeypatch.setattr(running, "_has_numba", lambda: False)
-    plan = plan_policy("fcfs", None, {}, 1)
-    reason = compiled.can_run(plan, fairq.Workload.from_arrays(tokens=[1]), [1], [])
-    assert reason == "it needs Numba, which is not installed: pip install 'fairq[fast]'"
-    assert not compiled.is_ready()
+    def refuse(_: str) -> None:
+        raise ImportError("Numba needs NumPy 2.0 or less")
+
+    plan, workload = plan_policy("fcfs", None, {}, 1), fairq.Workload.from_arrays(tokens=[1])
+    try:
+        for name, stand_in, said in (
+            ("find_spec", lambda _: None, "it needs Numba, which is not installed"),
+            (
+                "import_module",
+                refuse,
+                "Numba cannot be imported (ImportError: Numba needs NumPy 2.0 or less)",
+            ),
+        ):
+            with monkeypatch.context() as changed:
+                changed.setattr(running, name, stand_in)
+                running.fault_of_numba.cache_clear()
+                assert compiled.can_run(plan, workload, [1], []) == f"{said}: pip install 'fairq[fast]'"
+                assert not compiled.is_ready()
+                assert compiled.unfit(plan, workload, [1], []) is None
+    finally:
+        running.fault_of_numba.cache_clear()
 
 
 def test_where_no_folder_can_be_written_it_compiles_in_memory_and_says_so_once(
@@ -293,11 +331,11 @@ def test_where_no_folder_can_be_written_it_compiles_in_memory_and_says_so_once(
     monkeypatch.setattr(build, "_said", [])
     try:
         with pytest.warns(RuntimeWarning, match="each process compiles it anew .*NUMBA_CACHE_DIR"):
-            assert build._kept() is build._in_memory()
+            assert build._kept(build._stamped) is build._in_memory(build._stamped)
         build._kept.cache_clear()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert build._kept() is build._in_memory()
+            assert build._kept(build._stamped) is build._in_memory(build._stamped)
     finally:
         build._kept.cache_clear()
 

@@ -21,6 +21,7 @@ from test_study import contents
 import fairq
 from fairq import InputError, engine_choice, study_runs
 from fairq.cli import main
+from fairq.compiled import running
 from fairq.engine_choice import WORTH, choose_engines, engines_of, engines_text
 from fairq.errors import EngineWarning
 from fairq.manifest import read_manifest
@@ -42,7 +43,8 @@ def small(folder: Path, *overrides: str) -> Scenario:
 
 @pytest.fixture
 def without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairq.compiled.running._has_numba", lambda: False)
+    said = "it needs Numba, which is not installed: pip install 'fairq[fast]'"
+    monkeypatch.setattr("fairq.compiled.running.fault_of_numba", lambda: said)
 
 
 @pytest.fixture
@@ -133,15 +135,15 @@ def test_auto_does_with_a_numba_that_does_not_suit_numpy(
     def refuse(_: str) -> None:
         raise ImportError("Numba needs NumPy 2.0 or less")
 
-    monkeypatch.setattr("fairq.compiled.running._has_numba", lambda: True)
-    monkeypatch.setattr(engine_choice, "import_module", refuse)
-    engine_choice._fault_of_numba.cache_clear()
+    monkeypatch.setattr(running, "find_spec", lambda _: object())
+    monkeypatch.setattr(running, "import_module", refuse)
+    running.fault_of_numba.cache_clear()
     try:
         assert choose_engines(small(tmp_path), fairq.Workload.from_arrays([1])) == ("simpy",) * 4
         with pytest.raises(InputError, match=r"Numba cannot be imported .*NumPy 2.0 or less.*pip install"):
             run_study(small(tmp_path, "engine=compiled"), tmp_path / "run", progress=False)
     finally:
-        engine_choice._fault_of_numba.cache_clear()
+        running.fault_of_numba.cache_clear()
     assert not (tmp_path / "run").exists()
 
 

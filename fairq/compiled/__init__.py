@@ -7,6 +7,6 @@ the last bit.  Numba comes with ``pip install 'fairq[fast]'``.
 
 from __future__ import annotations
 
-from fairq.compiled.running import can_run, is_ready, run
+from fairq.compiled.running import can_run, fault_of_numba, is_ready, run, unfit
 
-__all__ = ["can_run", "is_ready", "run"]
+__all__ = ["can_run", "fault_of_numba", "is_ready", "run", "unfit"]

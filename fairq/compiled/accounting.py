@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairq.compiled.build import book_keeper
-from fairq.compiled.stock import BOOK, STOCK
 from fairq.compiled.running import LARGEST
 from fairq.compiled.state import address
+from fairq.compiled.stock import BOOK, STOCK
 from fairq.cost import StepTime
 from fairq.request_columns import Books
 from fairq.schedule import Schedule
@@ -98,6 +99,6 @@ def _bounds(worker: Ints, workers: int) -> Ints:
 
 
 def _totals(records: NDArray[np.void]) -> Totals:
-    counts = {name: int(records[name].sum()) for name in _COUNTS}
-    peaks = {name: int(records[name].max(initial=0)) for name in _PEAKS}
-    return Totals(**counts, **peaks, **{name: records[name].copy() for name in _TIMES})
+    values: dict[str, Any] = {name: int(records[name].sum()) for name in _COUNTS}
+    values |= {name: int(records[name].max(initial=0)) for name in _PEAKS}
+    return Totals(**values | {name: records[name].copy() for name in _TIMES})

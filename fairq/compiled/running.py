@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from fairq.workload import Workload
 if TYPE_CHECKING:
     from fairq.compiled.state import Pool
 
-__all__ = ["can_run", "is_ready", "run"]
+__all__ = ["can_run", "fault_of_numba", "is_ready", "run", "unfit"]
 
 MAX_SLOTS = 2**28
 """A slot is 16 bytes, claimed for every worker and touched where it is used."""
@@ -50,17 +51,31 @@ def can_run(
     >>> can_run(plan_policy(Own, None, {}, 1), workload, [2], [])
     "policy 'Own' is neither a Rule nor a Cohort, and these are all that it knows"
     """
+    return unfit(plan, workload, slots, laws) or fault_of_numba()
+
+
+def unfit(plan: PolicyPlan, workload: Workload, slots: Sequence[int], laws: Sequence[StepTime]) -> str | None:
+    """As `can_run`, of a machine that has Numba; this one is not asked, which would load it."""
     if any(type(law) is not StepTime for law in laws):
         return "a worker's clock is no StepTime"
-    reason = _of_policy(plan) or _of_size(workload, slots)
-    if reason is None and not _has_numba():
+    return _of_policy(plan) or _of_size(workload, slots)
+
+
+@cache
+def fault_of_numba() -> str | None:
+    """None where Numba can be loaded, which this does; else why not, and what to install, in a clause."""
+    if find_spec("numba") is None:
         return "it needs Numba, which is not installed: pip install 'fairq[fast]'"
-    return reason
+    try:
+        import_module("numba")
+    except Exception as error:  # noqa: BLE001 -- whatever it is (another NumPy, mostly), SimPy can do without
+        return f"Numba cannot be imported ({type(error).__name__}: {error}): pip install 'fairq[fast]'"
+    return None
 
 
 def _of_policy(plan: PolicyPlan) -> str | None:
-    agent = plan.agents[0]
-    if not isinstance(agent, RuleAgent | CohortAgent):
+    agent: Any = plan.agents[0]
+    if type(agent) not in (RuleAgent, CohortAgent):  # what is made of them may decide otherwise
         return f"policy {plan.name!r} is neither a Rule nor a Cohort, and these are all that it knows"
     if agent.max_wait is not None:
         return f"policy {plan.name!r} has the option max_wait, which it does not know"
@@ -74,7 +89,7 @@ def _of_size(workload: Workload, slots: Sequence[int]) -> str | None:
 
 def is_ready() -> bool:
     """Whether this process has the kernel, so that a run costs neither compiling nor reading it."""
-    return _has_numba() and "fairq.compiled.build" in sys.modules
+    return "fairq.compiled.build" in sys.modules and fault_of_numba() is None
 
 
 def run(
@@ -117,20 +132,21 @@ def run(
     return _schedule(pool, kernel(pool.run[0]))
 
 
-@cache
-def _has_numba() -> bool:
-    return find_spec("numba") is not None
-
-
 def _schedule(pool: Pool, stopped_at: float) -> Schedule:
     from fairq.compiled.build import copy_stays
     from fairq.compiled.records import ABANDONED, REJECTED
-    from fairq.compiled.stays import STAYS
     from fairq.compiled.state import address
+    from fairq.compiled.stays import STAYS
 
     room, stays = len(pool.requests), np.zeros(1, dtype=STAYS)
-    kinds = (np.float64 if name in ("start", "finish") else np.int64 for name in STAYS.names)
-    columns = {name: np.empty(room, dtype=kind) for name, kind in zip(STAYS.names, kinds, strict=True)}
+    columns: dict[str, NDArray[Any]] = {
+        "request": np.empty(room, dtype=np.int64),
+        "worker": np.empty(room, dtype=np.int64),
+        "start_step": np.empty(room, dtype=np.int64),
+        "steps": np.empty(room, dtype=np.int64),
+        "start": np.empty(room),
+        "finish": np.empty(room),
+    }
     for name, column in columns.items():
         stays[name] = address(column)
     count = copy_stays(pool.run[0], stays[0])

@@ -26,7 +26,7 @@ def write_stays(run: Any, stays: Any) -> Any:
     count = 0
     for i in range(run.count):
         request = request_at(run, i)
-        if request.state == RUNNING or request.state == COMPLETED:
+        if request.state in (RUNNING, COMPLETED):
             steps = request.tokens
             if request.state == RUNNING:
                 steps = worker_at(run, np.int64(request.worker)).steps - request.start_step

@@ -1,9 +1,9 @@
 """The account's pass over a worker's stays in machine code: the twin of stretches, totals and externality.
 
 `fairq.stretches` cuts a schedule into constant stretches, arrays of several hundred bytes a request, and
-`fairq.totals` and `fairq.account` take sums over them.  Here a worker's stays are gone through once, sorted by
-begin and by end; a stretch is there while it is looked at, and every number is formed by the same formula in
-the same order, so all that is reported has the same bits.
+`fairq.totals` and `fairq.account` take sums over them.  Here a worker's stays are gone through once, sorted
+by begin and by end; a stretch is there while it is looked at, and every number is formed by the same formula
+in the same order, so all that is reported has the same bits.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ BOOK = np.dtype(
         ("oldest", np.int64),
         ("newest", np.int64),
         ("leads", np.int64),  # the sum of the oldest start over the steps so far
+        ("front", np.int64),  # by begin: the place of the first that has not ended, which is the oldest
+        ("group", np.int64),  # and the place after the last of those that began with it
+        ("since", np.int64),  # the externality when it was last shared out, and what each of them has caused
+        ("caused", np.float64),
+        ("rest", np.float64),  # what the float before lacks (Kahan)
         ("steps", np.int64),  # from here on as in `fairq.totals.Totals`
         ("externality", np.int64),
         ("extent", np.int64),
@@ -108,8 +113,8 @@ def _go_through(stock: Any, index: Any) -> None:
     book = _book(stock.books, index)
     low, high = _word(stock.low, index), _word(stock.low, index + 1)
     begun, ended, token, height = low, low, _word(stock.token_low, index), 0
-    front, group = low, _end_of_group(stock, low, high)
-    since, share, lost = 0, 0.0, 0.0
+    book.front = low
+    _take_lead(stock, book, high)
     next_begin, next_end = _begin_at(stock, low, high), _end(stock, _word(stock.by_end, low))
     while ended < high:
         now = min(next_begin, next_end)
@@ -126,18 +131,9 @@ def _go_through(stock: Any, index: Any) -> None:
                 height = _let_in(stock, book, _word(stock.by_begin, begun), height)
                 begun += 1
                 next_begin = _begin_at(stock, begun, high)
-        while front < high and _end(stock, _word(stock.by_begin, front)) <= now:
-            if stock.shares:
-                share, lost = _added(share, lost, (book.externality - since) / (group - front))
-                cause = _word(stock.request, _word(stock.by_begin, front))
-                _real_at(stock.caused, cause).number = share
-            since = book.externality
-            front += 1
-            if front == group and front < high:
-                group = _end_of_group(stock, front, high)
-                share, lost = 0.0, 0.0
+        _pass_lead(stock, book, now, high)
         if ended < begun:
-            book.oldest = _word(stock.begin, _word(stock.by_begin, front))
+            book.oldest = _word(stock.begin, _word(stock.by_begin, book.front))
             book.newest = _word(stock.begin, _word(stock.above, height - 1))
             until = min(next_begin, next_end) if begun < high else next_end
             token = _pass_tokens(stock, book, index, token, now, until)
@@ -156,13 +152,34 @@ def _begin_at(stock: Any, place: Any, high: Any) -> Any:
     return _word(stock.begin, _word(stock.by_begin, place)) if place < high else np.int64(2**62)
 
 
+@part
+def _pass_lead(stock: Any, book: Any, now: Any, high: Any) -> None:
+    """Go on to the oldest that has not ended by now, and tell those before it what they have caused.
+
+    Those that began together share in equal parts what the steps cost since the last of them has left, or
+    since they are the oldest.
+    """
+    while book.front < high and _end(stock, _word(stock.by_begin, book.front)) <= now:
+        if stock.shares:
+            more = (book.externality - book.since) / (book.group - book.front) - book.rest
+            caused = book.caused + more
+            book.rest = caused - book.caused - more
+            book.caused = caused
+            _real_at(stock.caused, _word(stock.request, _word(stock.by_begin, book.front))).number = caused
+        book.since = book.externality
+        book.front += 1
+        if book.front == book.group:
+            _take_lead(stock, book, high)
+
+
 @compiled
-def _end_of_group(stock: Any, front: Any, high: Any) -> Any:
-    """The place after the last of those that begin together with the one at `front`."""
-    begin, after = _word(stock.begin, _word(stock.by_begin, front)), front + 1
-    while after < high and _word(stock.begin, _word(stock.by_begin, after)) == begin:
-        after += 1
-    return after
+def _take_lead(stock: Any, book: Any, high: Any) -> None:
+    """The one at `front` is the first of those that began when it did."""
+    book.group = book.front + 1
+    book.caused = book.rest = 0.0
+    begin = _begin_at(stock, book.front, high)
+    while book.group < high and _begin_at(stock, book.group, high) == begin:
+        book.group += 1
 
 
 @part
@@ -207,14 +224,6 @@ def _let_out(stock: Any, book: Any, stay: Any) -> None:
         request = _word(stock.request, stay)
         leads = book.leads - _word(stock.paid, request)
         word_at(stock.paid, request).word = begin * _word(stock.steps, stay) - leads
-
-
-@part
-def _added(total: Any, lost: Any, share: Any) -> Any:
-    """A compensated sum (Kahan) of one more, as `fairq.account.externality_caused` forms it."""
-    more = share - lost
-    larger = total + more
-    return larger, larger - total - more
 
 
 @part
