@@ -35,7 +35,7 @@ def assert_same_summary(ours: Any, theirs: Any, told: object = None) -> None:
     assert list(ours.index) == list(theirs.index)
     for name, value in theirs.items():
         assert type(ours[name]) is type(value), (name, told)
-        assert ours[name] == value or (value != value and ours[name] != ours[name]), (name, told)
+        assert ours[name] == value or (np.isnan(ours[name]) and np.isnan(value)), (name, told)
 
 
 def assert_same(result: Result, told: object = None) -> None:

@@ -44,52 +44,52 @@ def keep_books(
     records = np.zeros(len(laws), dtype=BOOK)
     for name in ("c", "b", "tau"):
         records[name] = [getattr(law, name) for law in laws]
-    by_begin, by_end, low = _orders(schedule, len(laws))
-    by_token, token_low = by_begin, low
+    by_end, low = _by_end(schedule, len(laws))
+    by_token = by_begin = np.empty_like(by_end)
+    token_low = low
     if workload.prompt_tokens.any():
         by_token, token_low = _by_token(schedule, workload, len(laws))
     arrays = {
         "books": records, "low": low, "by_begin": by_begin, "by_end": by_end, "token_low": token_low,
-        "by_token": by_token, "begin": schedule.start_step, "steps": schedule.steps, "start": schedule.start,
-        "finish": schedule.finish, "request": schedule.request, "prompt": workload.prompt_tokens,
-        "first_token": books.first_token, "paid": books.paid, "caused": books.caused,
-        "above": np.empty(len(by_end), dtype=np.int64),
+        "by_token": by_token, "worker": schedule.worker, "begin": schedule.start_step,
+        "steps": schedule.steps, "start": schedule.start, "finish": schedule.finish,
+        "request": schedule.request, "prompt": workload.prompt_tokens, "first_token": books.first_token,
+        "paid": books.paid, "caused": books.caused, "above": np.empty_like(by_end),
     }  # fmt: skip
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     stock = np.zeros(1, dtype=STOCK)
-    stock["workers"], stock["shares"] = len(laws), shares
+    stock["workers"], stock["count"], stock["shares"] = len(laws), len(schedule), shares
     stock["alpha"] = -1 if alpha is None else min(alpha, LARGEST)
     for name, array in arrays.items():
         stock[name] = address(array)
-    book_keeper(stock[0])
+    if not book_keeper(stock[0]):
+        stock["sorted"] = True
+        by_begin[:] = by_end[stable_order(_on_axis(schedule, schedule.start_step)[by_end])]
+        book_keeper(stock[0])
     return books, _totals(records)
 
 
-def _orders(schedule: Schedule, workers: int) -> tuple[Ints, Ints, Ints]:
-    """Stays that ran a step by worker, begin and end, and by worker and end; where each worker's begin."""
-    ran = None if schedule.steps.all() else np.flatnonzero(schedule.steps)
-    span = _span(schedule)
-    begin = schedule.worker * span
-    begin += schedule.start_step
-    by_end = stable_order(begin + schedule.steps if ran is None else (begin + schedule.steps)[ran])
-    if ran is not None:
-        by_end = ran[by_end]
-    by_begin = by_end[stable_order(begin[by_end])]
-    return by_begin, by_end, _bounds(schedule.worker if ran is None else schedule.worker[ran], workers)
+def _by_end(schedule: Schedule, workers: int) -> tuple[Ints, Ints]:
+    """Stays that ran a step by worker and end; where each worker's begin."""
+    end = _on_axis(schedule, schedule.start_step + schedule.steps)
+    if schedule.steps.all():
+        return stable_order(end), _bounds(schedule.worker, workers)
+    ran = np.flatnonzero(schedule.steps)
+    return ran[stable_order(end[ran])], _bounds(schedule.worker[ran], workers)
 
 
 def _by_token(schedule: Schedule, workload: Workload, workers: int) -> tuple[Ints, Ints]:
     """Those who reached their first token, by worker and step; where each worker's begin."""
     prompt = workload.prompt_tokens[schedule.request]
     reached = np.flatnonzero(prompt < schedule.steps)
-    point = schedule.start_step[reached] + prompt[reached]
-    point += schedule.worker[reached] * _span(schedule)
+    point = _on_axis(schedule, schedule.start_step)[reached] + prompt[reached]
     return reached[stable_order(point)], _bounds(schedule.worker[reached], workers)
 
 
-def _span(schedule: Schedule) -> int:
-    """More than the steps of any worker."""
-    return int((schedule.start_step + schedule.steps).max(initial=0)) + 1
+def _on_axis(schedule: Schedule, step: Ints) -> Ints:
+    """Step counts of the stays on one axis, on which a worker's come after those of the one before."""
+    longest = int((schedule.start_step + schedule.steps).max(initial=0)) + 1
+    return schedule.worker * longest + step
 
 
 def _bounds(worker: Ints, workers: int) -> Ints:

@@ -35,9 +35,10 @@ def kernel(run: Record) -> float:
     return stopped_at
 
 
-def book_keeper(stock: Record) -> None:
+def book_keeper(stock: Record) -> bool:
     """`fairq.compiled.stock.take_stock`, read or compiled in the same way."""
-    _call(_stamped_stock, stock)
+    done: bool = _call(_stamped_stock, stock)
+    return done
 
 
 def copy_stays(run: Record, columns: Record) -> int:
@@ -83,9 +84,8 @@ def _stamped(stamp: int) -> Kernel:
 
 
 def _stamped_stock(stamp: int) -> Kernel:
-    def entry(stock: Record) -> tuple[int, int]:
-        take_stock(stock)
-        return 0, stamp
+    def entry(stock: Record) -> tuple[bool, int]:
+        return take_stock(stock), stamp
 
     return entry
 

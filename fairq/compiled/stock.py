@@ -20,6 +20,8 @@ __all__ = ["BOOK", "STOCK", "take_stock"]
 
 shared(max_feature)
 
+_FEW = 100  # stays that are moved up one by one
+
 BOOK = np.dtype(
     [
         ("c", np.float64),  # the step law, in the clock's unit of time
@@ -59,7 +61,9 @@ BOOK = np.dtype(
 
 STOCK = np.dtype(
     [
-        ("workers", np.int64),  # how many
+        ("workers", np.int64),  # how many, and how many stays
+        ("count", np.int64),
+        ("sorted", np.bool_),  # whether `by_begin` is what it says; else it is to be filled
         ("alpha", np.int64),  # the budget in whole tokens, -1 without one
         ("shares", np.bool_),  # whether the externality is told by request
         # Addresses: of the workers' books; and of where each one's stays begin in the orders, the next two
@@ -69,7 +73,8 @@ STOCK = np.dtype(
         ("by_end", np.int64),  # and by worker and end
         ("token_low", np.int64),  # as these: stays that reached their first token, by when they did
         ("by_token", np.int64),
-        ("begin", np.int64),  # columns of the schedule
+        ("worker", np.int64),  # columns of the schedule
+        ("begin", np.int64),
         ("steps", np.int64),
         ("start", np.int64),
         ("finish", np.int64),
@@ -100,11 +105,44 @@ def _real(address: Any, index: Any) -> Any:
 
 
 @compiled
-def take_stock(stock: Any) -> None:
-    """Go through every worker's stays."""
+def take_stock(stock: Any) -> Any:
+    """Go through every worker's stays; whether it was done, which needs their order by begin."""
+    if not stock.sorted and not _sort(stock):
+        return False
     for index in range(stock.workers):
         if _word(stock.low, index) < _word(stock.low, index + 1):
             _go_through(stock, index)
+    return True
+
+
+@compiled
+def _sort(stock: Any) -> Any:
+    """Fill `by_begin` from a schedule in which each worker's stays stand by begin; whether that is so.
+
+    Under many policies those who come first start first.  Those that begin together are put in order of end,
+    a few of them.
+    """
+    for index in range(stock.workers):
+        _book(stock.books, index).front = _word(stock.low, index)
+    for stay in range(stock.count):
+        if _word(stock.steps, stay) == 0:
+            continue
+        index = _word(stock.worker, stay)
+        book, low = _book(stock.books, index), _word(stock.low, index)
+        begin, steps, place = _word(stock.begin, stay), _word(stock.steps, stay), book.front
+        if place > low and _word(stock.begin, _word(stock.by_begin, place - 1)) > begin:
+            return False
+        while place > low:
+            before = _word(stock.by_begin, place - 1)
+            if _word(stock.begin, before) < begin or _word(stock.steps, before) <= steps:
+                break
+            word_at(stock.by_begin, place).word = before
+            place -= 1
+        if book.front - place > _FEW:
+            return False
+        word_at(stock.by_begin, place).word = stay
+        book.front += 1
+    return True
 
 
 @compiled
