@@ -8,7 +8,7 @@ asked, and the queue need be no more than a heap of ranks.  Processes, instants 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
+from heapq import heappush
 from itertools import islice
 from math import inf, nextafter
 
@@ -119,7 +119,8 @@ class RulePool:
             self._fill(self._workers[closed[0]], now)
         else:
             for index in closed:
-                self._begin(self._workers[index])
+                self._workers[index].set_alarm()
+                self._note(self._workers[index])
             if self._queue:
                 self._fill_all(now, self._standing_at(now))
         closed.clear()
@@ -130,19 +131,17 @@ class RulePool:
 
         Nothing else happens in between, so neither these arrivals nor their starts need an event.
         """
-        calendar, times, queue = self._calendar, self._times, self._queue
+        calendar, times, count = self._calendar, self._times, self._count
         horizon = calendar.next_time()
-        while True:
-            if not queue:
+        while count[_OPEN] or count[_IDLE]:
+            if not self._queue:
                 now = times[self._released]
                 if now >= horizon or now > calendar.end:
                     return
-                self._arrive()
+                self._release(now)
             boundary, whose = self._next_start(now)
             if boundary >= horizon:
-                if times[self._released] < horizon:
-                    self._release(nextafter(horizon, -inf))
-                return
+                break
             now = boundary
             if times[self._released] <= now:
                 self._release(now)
@@ -150,31 +149,37 @@ class RulePool:
                 return
             self._fill_all(now, whose)
             horizon = calendar.next_time()
+        if times[self._released] < horizon and self._most < inf:  # else it does until then
+            self._release(nextafter(horizon, -inf))
 
     def _next_start(self, now: float) -> tuple[float, Sequence[int]]:
         """When somebody can take what waits at `now`, and who of those that run stands at a boundary then."""
-        if self._count[_OPEN] and not self._count[_IDLE]:
-            return self._open.first(now, self._asked, _NEWS)
-        return (now, self._standing_at(now)) if self._count[_IDLE] else (inf, ())
+        if self._count[_IDLE]:
+            return now, self._standing_at(now)
+        return self._open.first(now, self._asked, _NEWS)
 
     def _release(self, now: float) -> None:
         """Let arrivals up to and including `now` join the queue, as long as the run goes on."""
-        times, calendar = self._times, self._calendar
-        while times[self._released] <= now and times[self._released] <= calendar.end:
-            self._arrive()
+        times, ranks, queue, place = self._times, self._ranks, self._queue, self._released
+        latest = min(now, self._calendar.end)
+        while times[place] <= latest:
+            if len(queue) < self._most:
+                heappush(queue, ranks[place])
+            else:
+                latest = min(latest, self._arrive(place))
+            place += 1
+        self._released = place
 
-    def _arrive(self) -> None:
-        """The next request joins the queue, or is rejected."""
-        queue, place = self._queue, self._released
-        self._released = place + 1
-        waiting = len(queue)
-        if waiting >= self._most:
-            if waiting >= self._limits.queue_limit:
-                self._ledger.reject(self._order[place])
-                return
-            if waiting >= self._limits.max_queued and self._times[place] < self._calendar.end:
-                self._calendar.end = self._ledger.stopped_at = self._times[place]
-        heappush(queue, self._ranks[place])
+    def _arrive(self, place: int) -> float:
+        """An arrival finds many waiting: it is rejected, or ends the run; when the run ends."""
+        waiting, time = len(self._queue), self._times[place]
+        if waiting >= self._limits.queue_limit:
+            self._ledger.reject(self._order[place])
+        else:
+            if waiting >= self._limits.max_queued and time < self._calendar.end:
+                self._calendar.end = self._ledger.stopped_at = time
+            heappush(self._queue, self._ranks[place])
+        return self._calendar.end
 
     def _standing_at(self, now: float) -> Sequence[int]:
         """Running workers that have a place and stand at a boundary."""
@@ -194,22 +199,21 @@ class RulePool:
     def _fill(self, worker: Worker, now: float) -> None:
         """Let `worker` take the first of the queue into its free slots, as far as the rule lets it."""
         batch, queue = len(worker.running), self._queue
-        if batch:
+        if batch and self._guard:
             worker.catch_up(now)
-        if not batch or self._lets(worker):
-            free = worker.batch_size - batch
-            while free and queue:
-                worker.admit(self._ids[heappop(queue)], now)
-                free -= 1
-        self._begin(worker)
+        if batch == 0 or self._lets(worker):
+            free, waiting = worker.batch_size - batch, len(queue)
+            worker.join(min(waiting, free), queue, self._ids, now)
+        else:
+            worker.set_alarm()
+        self._note(worker)
 
     def _lets(self, worker: Worker) -> bool:
         """Whether the rule lets requests join a batch that is running."""
         return self._into_slots and (not self._guard or worker.max_progress() <= self._alpha)
 
-    def _begin(self, worker: Worker) -> None:
-        """Run the batch on; note whether `worker` idles, has a place for the next request, or neither."""
-        worker.set_alarm()
+    def _note(self, worker: Worker) -> None:
+        """Whether `worker` idles, has a place for the next request inside its step, or neither."""
         batch, index = len(worker.running), worker.index
         before = self._state[index]
         if batch == 0:

@@ -8,7 +8,7 @@ count k_i + o_i.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from heapq import heappop, heappush
 from math import inf, nan
 from typing import Any
@@ -101,6 +101,18 @@ class Worker:
         ledger.worker[request] = self.index
         ledger.start_step[request] = steps
         ledger.start[request] = now
+
+    def join(self, count: int, queue: list[int], ids: Sequence[int], now: float) -> None:
+        """Let `count` requests join the batch at the boundary `now`, come up to it first, and run on.
+
+        Parameters:
+            queue: a heap of ranks, from which they are taken.
+            ids: request id by rank.
+        """
+        self.catch_up(now)
+        for _ in range(count):
+            self.admit(ids[heappop(queue)], now)
+        self.set_alarm()
 
     def abandon(self, request: int) -> None:
         """`request`, kept for this worker, has waited for as long as it will."""
