@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairq.compiled.build import book_keeper
 from fairq.compiled.running import LARGEST
 from fairq.compiled.state import address
-from fairq.compiled.stock import BOOK, STOCK
+from fairq.compiled.stock import ARRANGE, BOOK, GO_THROUGH, SORT, STAY, STOCK
 from fairq.cost import StepTime
 from fairq.request_columns import Books
 from fairq.schedule import Schedule
@@ -44,38 +44,56 @@ def keep_books(
     records = np.zeros(len(laws), dtype=BOOK)
     for name in ("c", "b", "tau"):
         records[name] = [getattr(law, name) for law in laws]
-    by_end, low = _by_end(schedule, len(laws))
-    by_token = by_begin = np.empty_like(by_end)
-    token_low = low
-    if workload.prompt_tokens.any():
-        by_token, token_low = _by_token(schedule, workload, len(laws))
+    ran = schedule.worker if schedule.steps.all() else schedule.worker[schedule.steps > 0]
+    low, prompts = _bounds(ran, len(laws)), bool(workload.prompt_tokens.any())
+    ends = np.empty(len(ran), dtype=np.int64)
     arrays = {
-        "books": records, "low": low, "by_begin": by_begin, "by_end": by_end, "token_low": token_low,
-        "by_token": by_token, "worker": schedule.worker, "begin": schedule.start_step,
-        "steps": schedule.steps, "start": schedule.start, "finish": schedule.finish,
-        "request": schedule.request, "prompt": workload.prompt_tokens, "first_token": books.first_token,
-        "paid": books.paid, "caused": books.caused, "above": np.empty_like(by_end),
+        "books": records, "low": low, "token_low": low, "stays": np.empty(len(ran), dtype=STAY),
+        "ends": ends, "above": np.empty(len(ran), dtype=np.int64),
+        "worker": schedule.worker, "begin": schedule.start_step, "steps": schedule.steps,
+        "start": schedule.start, "finish": schedule.finish, "request": schedule.request,
+        "prompt": workload.prompt_tokens, "first_token": books.first_token, "paid": books.paid,
+        "caused": books.caused,
     }  # fmt: skip
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    stock = np.zeros(1, dtype=STOCK)
-    stock["workers"], stock["count"], stock["shares"] = len(laws), len(schedule), shares
-    stock["alpha"] = -1 if alpha is None else min(alpha, LARGEST)
-    for name, array in arrays.items():
-        stock[name] = address(array)
-    if not book_keeper(stock[0]):
-        stock["sorted"] = True
-        by_begin[:] = by_end[stable_order(_on_axis(schedule, schedule.start_step)[by_end])]
-        book_keeper(stock[0])
+    if prompts:
+        arrays["by_token"], arrays["token_low"] = _by_token(schedule, workload, len(laws))
+    stock = _Stock(
+        arrays, workers=len(laws), count=len(schedule), longest=_longest(schedule), shares=shares,
+        alpha=-1 if alpha is None else min(alpha, LARGEST), prompts=prompts,
+    )  # fmt: skip
+    if not stock.do(SORT):
+        stock.do(ARRANGE, order=_by_begin(schedule))
+    stock.do(GO_THROUGH, by_end=stable_order(ends))
     return books, _totals(records)
 
 
-def _by_end(schedule: Schedule, workers: int) -> tuple[Ints, Ints]:
-    """Stays that ran a step by worker and end; where each worker's begin."""
-    end = _on_axis(schedule, schedule.start_step + schedule.steps)
-    if schedule.steps.all():
-        return stable_order(end), _bounds(schedule.worker, workers)
+class _Stock:
+    """A record of `STOCK`, and the arrays whose addresses it holds."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], **numbers: int) -> None:
+        self._record = np.zeros(1, dtype=STOCK)
+        self._arrays: dict[str, NDArray[Any]] = {}
+        for name, number in numbers.items():
+            self._record[name] = number
+        self._hold(arrays)
+
+    def do(self, task: np.int64, **arrays: Ints) -> bool:
+        """Have the task done, with more arrays; whether it was."""
+        self._hold(arrays)
+        self._record["task"] = task
+        return book_keeper(self._record[0])
+
+    def _hold(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        for name, array in arrays.items():
+            self._arrays[name] = np.ascontiguousarray(array)
+            self._record[name] = address(self._arrays[name])
+
+
+def _by_begin(schedule: Schedule) -> Ints:
+    """Stays that ran a step, by worker, begin and end."""
     ran = np.flatnonzero(schedule.steps)
-    return ran[stable_order(end[ran])], _bounds(schedule.worker[ran], workers)
+    by_end = ran[stable_order(_on_axis(schedule, schedule.start_step + schedule.steps)[ran])]
+    return by_end[stable_order(_on_axis(schedule, schedule.start_step)[by_end])]
 
 
 def _by_token(schedule: Schedule, workload: Workload, workers: int) -> tuple[Ints, Ints]:
@@ -88,8 +106,12 @@ def _by_token(schedule: Schedule, workload: Workload, workers: int) -> tuple[Int
 
 def _on_axis(schedule: Schedule, step: Ints) -> Ints:
     """Step counts of the stays on one axis, on which a worker's come after those of the one before."""
-    longest = int((schedule.start_step + schedule.steps).max(initial=0)) + 1
-    return schedule.worker * longest + step
+    return schedule.worker * _longest(schedule) + step
+
+
+def _longest(schedule: Schedule) -> int:
+    """More than the steps of any worker."""
+    return int((schedule.start_step + schedule.steps).max(initial=0)) + 1
 
 
 def _bounds(worker: Ints, workers: int) -> Ints:

@@ -16,7 +16,7 @@ from fairq.compiled.jit import compiled, part, record_reader, shared
 from fairq.compiled.records import word_at
 from fairq.cost import max_feature
 
-__all__ = ["BOOK", "STOCK", "take_stock"]
+__all__ = ["ARRANGE", "BOOK", "GO_THROUGH", "SORT", "STAY", "STOCK", "take_stock"]
 
 shared(max_feature)
 
@@ -59,20 +59,29 @@ BOOK = np.dtype(
 """A worker's clock, the stretch that is looked at, and the sums so far."""
 
 
+STAY = np.dtype(
+    [("begin", np.int64), ("end", np.int64), ("stay", np.int64), ("request", np.int64)], align=True
+)
+"""A stay that ran a step: its step counts, its place in the schedule, whose it is."""
+
 STOCK = np.dtype(
     [
-        ("workers", np.int64),  # how many, and how many stays
+        ("task", np.int64),  # what is to be done: one of the next three constants
+        ("workers", np.int64),  # how many, and how many stays the schedule has
         ("count", np.int64),
-        ("sorted", np.bool_),  # whether `by_begin` is what it says; else it is to be filled
+        ("longest", np.int64),  # more than the steps of any worker
         ("alpha", np.int64),  # the budget in whole tokens, -1 without one
         ("shares", np.bool_),  # whether the externality is told by request
-        # Addresses: of the workers' books; and of where each one's stays begin in the orders, the next two
+        ("prompts", np.bool_),  # whether anybody has a prompt
+        # Addresses: of the workers' books; and of where each one's stays begin in the orders
         ("books", np.int64),
         ("low", np.int64),
-        ("by_begin", np.int64),  # stays that ran a step, by worker and begin (ties: by end)
-        ("by_end", np.int64),  # and by worker and end
-        ("token_low", np.int64),  # as these: stays that reached their first token, by when they did
-        ("by_token", np.int64),
+        ("order", np.int64),  # places in the schedule by worker and begin (ties: by end), for `ARRANGE`
+        ("stays", np.int64),  # records of `STAY` in that order
+        ("by_end", np.int64),  # places among these by worker and end
+        ("ends", np.int64),  # and their ends, on an axis on which a worker's come after the last one's
+        ("token_low", np.int64),  # by worker and when it is out: places in the schedule of those who reached
+        ("by_token", np.int64),  # their first token; without prompts `stays` are in that order
         ("worker", np.int64),  # columns of the schedule
         ("begin", np.int64),
         ("steps", np.int64),
@@ -89,7 +98,10 @@ STOCK = np.dtype(
 )
 """What is gone through, and where what is found is written."""
 
-_book, _real_at = record_reader(BOOK), record_reader(np.dtype([("number", np.float64)]))
+SORT, ARRANGE, GO_THROUGH = np.arange(3, dtype=np.int64)
+
+_book, _stay = record_reader(BOOK), record_reader(STAY)
+_real_at = record_reader(np.dtype([("number", np.float64)]))
 
 
 @compiled
@@ -106,18 +118,26 @@ def _real(address: Any, index: Any) -> Any:
 
 @compiled
 def take_stock(stock: Any) -> Any:
-    """Go through every worker's stays; whether it was done, which needs their order by begin."""
-    if not stock.sorted and not _sort(stock):
+    """Do the task: put the stays in order, or go through every worker's; whether that was possible."""
+    if stock.task == GO_THROUGH:
+        for index in range(stock.workers):
+            if _word(stock.low, index) < _word(stock.low, index + 1):
+                _go_through(stock, index)
+        return True
+    if stock.task == ARRANGE:
+        for place in range(_word(stock.low, stock.workers)):
+            _put(stock, place, _word(stock.order, place))
+    elif not _sort(stock):
         return False
     for index in range(stock.workers):
-        if _word(stock.low, index) < _word(stock.low, index + 1):
-            _go_through(stock, index)
+        for place in range(_word(stock.low, index), _word(stock.low, index + 1)):
+            word_at(stock.ends, place).word = index * stock.longest + _stay(stock.stays, place).end
     return True
 
 
 @compiled
 def _sort(stock: Any) -> Any:
-    """Fill `by_begin` from a schedule in which each worker's stays stand by begin; whether that is so.
+    """Put the stays of a schedule in order in which each worker's stand by begin; whether that is so.
 
     Under many policies those who come first start first.  Those that begin together are put in order of end,
     a few of them.
@@ -125,24 +145,37 @@ def _sort(stock: Any) -> Any:
     for index in range(stock.workers):
         _book(stock.books, index).front = _word(stock.low, index)
     for stay in range(stock.count):
-        if _word(stock.steps, stay) == 0:
+        begin, steps = _word(stock.begin, stay), _word(stock.steps, stay)
+        if steps == 0:
             continue
         index = _word(stock.worker, stay)
         book, low = _book(stock.books, index), _word(stock.low, index)
-        begin, steps, place = _word(stock.begin, stay), _word(stock.steps, stay), book.front
-        if place > low and _word(stock.begin, _word(stock.by_begin, place - 1)) > begin:
+        place = book.front
+        if place > low and _stay(stock.stays, place - 1).begin > begin:
             return False
-        while place > low:
-            before = _word(stock.by_begin, place - 1)
-            if _word(stock.begin, before) < begin or _word(stock.steps, before) <= steps:
-                break
-            word_at(stock.by_begin, place).word = before
+        while place > low and _is_after(_stay(stock.stays, place - 1), begin, begin + steps):
+            _put(stock, place, _stay(stock.stays, place - 1).stay)
             place -= 1
         if book.front - place > _FEW:
             return False
-        word_at(stock.by_begin, place).word = stay
+        _put(stock, place, stay)
         book.front += 1
     return True
+
+
+@part
+def _is_after(other: Any, begin: Any, end: Any) -> Any:
+    return other.begin == begin and other.end > end
+
+
+@compiled
+def _put(stock: Any, place: Any, stay: Any) -> None:
+    """Make the record at `place` that of the schedule's stay."""
+    record, begin = _stay(stock.stays, place), _word(stock.begin, stay)
+    record.begin = begin
+    record.end = begin + _word(stock.steps, stay)
+    record.stay = stay
+    record.request = _word(stock.request, stay)
 
 
 @compiled
@@ -153,41 +186,47 @@ def _go_through(stock: Any, index: Any) -> None:
     begun, ended, token, height = low, low, _word(stock.token_low, index), 0
     book.front = low
     _take_lead(stock, book, high)
-    next_begin, next_end = _begin_at(stock, low, high), _end(stock, _word(stock.by_end, low))
+    next_begin, next_end = _begin_at(stock, low, high), _end_at(stock, low)
     while ended < high:
         now = min(next_begin, next_end)
         while ended < high and next_end == now:
-            _let_out(stock, book, _word(stock.by_end, ended))
+            _let_out(stock, book, _stay(stock.stays, _word(stock.by_end, ended)))
             ended += 1
-            next_end = _end(stock, _word(stock.by_end, ended)) if ended < high else now
-        while height > 0 and _end(stock, _word(stock.above, height - 1)) <= now:
+            next_end = _end_at(stock, ended) if ended < high else now
+        while height > 0 and _above(stock, height).end <= now:
             height -= 1
         if begun < high and next_begin == now:
             if ended == begun and _has_idled(stock, low, begun):
-                _open(book, _real(stock.start, _word(stock.by_begin, begun)))
+                _open(book, _real(stock.start, _stay(stock.stays, begun).stay))
             while begun < high and next_begin == now:
-                height = _let_in(stock, book, _word(stock.by_begin, begun), height)
+                height = _let_in(stock, book, begun, height)
                 begun += 1
                 next_begin = _begin_at(stock, begun, high)
         _pass_lead(stock, book, now, high)
         if ended < begun:
-            book.oldest = _word(stock.begin, _word(stock.by_begin, book.front))
-            book.newest = _word(stock.begin, _word(stock.above, height - 1))
+            book.oldest = _stay(stock.stays, book.front).begin
+            book.newest = _above(stock, height).begin
             until = min(next_begin, next_end) if begun < high else next_end
             token = _pass_tokens(stock, book, index, token, now, until)
             _pass_stretch(book, now, until - now, stock.alpha)
 
 
-@part
-def _end(stock: Any, stay: Any) -> Any:
-    """The step count at which a stay ends."""
-    return _word(stock.begin, stay) + _word(stock.steps, stay)
+@compiled
+def _end_at(stock: Any, place: Any) -> Any:
+    """The step count at which the stay ends that has that place in the order of ends."""
+    return _stay(stock.stays, _word(stock.by_end, place)).end
 
 
-@part
+@compiled
 def _begin_at(stock: Any, place: Any, high: Any) -> Any:
     """The step count at which the next stay begins; beyond all where there is none."""
-    return _word(stock.begin, _word(stock.by_begin, place)) if place < high else np.int64(2**62)
+    return _stay(stock.stays, place).begin if place < high else np.int64(2**62)
+
+
+@compiled
+def _above(stock: Any, height: Any) -> Any:
+    """The last of so many in `above`."""
+    return _stay(stock.stays, _word(stock.above, height - 1))
 
 
 @part
@@ -197,13 +236,13 @@ def _pass_lead(stock: Any, book: Any, now: Any, high: Any) -> None:
     Those that began together share in equal parts what the steps cost since the last of them has left, or
     since they are the oldest.
     """
-    while book.front < high and _end(stock, _word(stock.by_begin, book.front)) <= now:
+    while book.front < high and _stay(stock.stays, book.front).end <= now:
         if stock.shares:
             more = (book.externality - book.since) / (book.group - book.front) - book.rest
             caused = book.caused + more
             book.rest = caused - book.caused - more
             book.caused = caused
-            _real_at(stock.caused, _word(stock.request, _word(stock.by_begin, book.front))).number = caused
+            _real_at(stock.caused, _stay(stock.stays, book.front).request).number = caused
         book.since = book.externality
         book.front += 1
         if book.front == book.group:
@@ -226,10 +265,10 @@ def _has_idled(stock: Any, low: Any, place: Any) -> Any:
 
     Starting again at the very boundary at which the batch became empty is no gap.
     """
-    return place == low or (
-        _real(stock.start, _word(stock.by_begin, place))
-        != _real(stock.finish, _word(stock.by_end, place - 1))
-    )
+    if place == low:
+        return True
+    last = _stay(stock.stays, _word(stock.by_end, place - 1)).stay
+    return _real(stock.start, _stay(stock.stays, place).stay) != _real(stock.finish, last)
 
 
 @part
@@ -239,29 +278,27 @@ def _open(book: Any, start: Any) -> None:
 
 
 @part
-def _let_in(stock: Any, book: Any, stay: Any, height: Any) -> Any:
+def _let_in(stock: Any, book: Any, place: Any, height: Any) -> Any:
     """A stay begins; how many are then in `above`, each of which ends before the one below it."""
-    begin, above, end = _word(stock.begin, stay), stock.above, _end(stock, stay)
+    stay = _stay(stock.stays, place)
     book.batch += 1
-    book.starts += begin
+    book.starts += stay.begin
     if stock.shares:
-        word_at(stock.paid, _word(stock.request, stay)).word = book.leads  # so far; the rest when it ends
-    while height > 0 and _end(stock, _word(above, height - 1)) <= end:
+        word_at(stock.paid, stay.request).word = book.leads  # so far; the rest when it ends
+    while height > 0 and _above(stock, height).end <= stay.end:
         height -= 1
-    word_at(above, height).word = stay
+    word_at(stock.above, height).word = place
     return height + 1
 
 
 @part
 def _let_out(stock: Any, book: Any, stay: Any) -> None:
     """A stay ends; what it has paid is the sum over its steps of its start less the oldest one's."""
-    begin = _word(stock.begin, stay)
     book.batch -= 1
-    book.starts -= begin
+    book.starts -= stay.begin
     if stock.shares:
-        request = _word(stock.request, stay)
-        leads = book.leads - _word(stock.paid, request)
-        word_at(stock.paid, request).word = begin * _word(stock.steps, stay) - leads
+        leads = book.leads - _word(stock.paid, stay.request)
+        word_at(stock.paid, stay.request).word = stay.begin * (stay.end - stay.begin) - leads
 
 
 @part
@@ -277,9 +314,12 @@ def _pass_tokens(stock: Any, book: Any, index: Any, token: Any, now: Any, until:
     """Write down the first tokens that are out by the end of the stretch; the place of the next one."""
     last, time = np.int64(-1), 0.0
     while token < _word(stock.token_low, index + 1):
-        stay = _word(stock.by_token, token)
-        request = _word(stock.request, stay)
-        point = _word(stock.begin, stay) + _word(stock.prompt, request) + 1
+        if stock.prompts:
+            stay = _word(stock.by_token, token)
+            request = _word(stock.request, stay)
+            point = _word(stock.begin, stay) + _word(stock.prompt, request) + 1
+        else:
+            request, point = _stay(stock.stays, token).request, _stay(stock.stays, token).begin + 1
         if point > until:
             break
         if point != last:
