@@ -1,8 +1,8 @@
 """How often the intervals of fairq.output cover the exact waits of queues.
 
-    python -m benchmarks.coverage [--customers N] [--repeats R] [--batches K]
+    python -m benchmarks.coverage [--customers N] [--repeats R] [--batches K] [--warmup none|mser]
 
-Queues start empty; each run is cut by MSER-5 and then into batches.  A refused interval counts neither as
+Queues start empty; each run is cut into batches, after its warm-up where --warmup asks for that.  A refused interval counts neither as
 covering nor as missing; its share stands beside.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairq.errors import InputError
-from fairq.output import Estimate, batches, mean_of_batches, mser5, quantile
+from fairq.output import Estimate, batches, mean_of_batches, mser5, no_cut, quantile
 from fairq.theory.queues import MDC, MMC, mdc, mmc
 from fairq.validation import whole_number
 
@@ -94,13 +94,15 @@ def wilson(hits: int, trials: int, z: float = Z99) -> tuple[float, float]:
     return max(0.0, (middle - reach) / shrink), min(1.0, (middle + reach) / shrink)
 
 
-def coverage(name: str, customers: int, repeats: int, count: int = 10) -> dict[str, Coverage]:
+def coverage(
+    name: str, customers: int, repeats: int, count: int = 10, warmup: str = "none"
+) -> dict[str, Coverage]:
     """Of each interval, over `repeats` runs of the queue `name`; run k has the seed k."""
     queue = QUEUES[name]
     truth = {"mean": queue.wait_mean, **{key: queue.wait_quantile(p) for key, p in LEVELS.items()}}
     found: dict[str, list[Estimate | None]] = {key: [] for key in truth}
     for waits in _runs(queue, customers, repeats):
-        warm_up = mser5(waits)
+        warm_up = mser5(waits) if warmup == "mser" else no_cut()
         for key, estimator in _estimators(count).items():
             found[key].append(None if warm_up.refused else estimator(waits[warm_up.index :]))
     return {key: _counted(found[key], truth[key]) for key in truth}
@@ -138,6 +140,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--customers", type=int, default=100_000, help="of a run (100000)")
     parser.add_argument("--repeats", type=int, default=400, help="runs of each queue (400)")
     parser.add_argument("--batches", type=int, default=10, help="of a run (10)")
+    parser.add_argument("--warmup", choices=["none", "mser"], default="none", help="left out (none)")
     options = parser.parse_args(argv)
     try:
         whole_number("--customers", options.customers, at_least=1000)
@@ -149,7 +152,8 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{options.repeats} runs of {options.customers:,} customers at load {LOAD}, nominal 95 %")
     print("\n| queue | of | covers | 99 % Wilson | refused | median half-width |\n|---|---|---|---|---|---|")
     for name in QUEUES:
-        for key, row in coverage(name, options.customers, options.repeats, options.batches).items():
+        rows = coverage(name, options.customers, options.repeats, options.batches, options.warmup)
+        for key, row in rows.items():
             print(_row(name, key, row), flush=True)
     return 0
 
