@@ -2,8 +2,8 @@
 
     python -m benchmarks.coverage [--customers N] [--repeats R] [--batches K] [--warmup none|mser]
 
-Queues start empty; each run is cut into batches, after its warm-up where --warmup asks for that.  A refused interval counts neither as
-covering nor as missing; its share stands beside.
+Queues start empty; each run is cut into batches, after its warm-up where --warmup asks for that.
+A refused interval counts neither as covering nor as missing; its share stands beside.
 """
 
 from __future__ import annotations
