@@ -370,3 +370,13 @@ def test_an_engine_is_chosen_by_name_and_a_refusal_says_why():
         fairq.simulate(workload, "window", window=1, batch_size=3, engine="compiled")
     with pytest.raises(fairq.InputError, match="unknown engine 'fast'"):
         fairq.simulate(workload, "fcfs", batch_size=3, engine="fast")
+
+
+@pytest.mark.parametrize("alpha", [2.0**63, 1e19, 1e300])
+def test_an_alpha_beyond_every_size_is_one_class(alpha: float) -> None:
+    """Sizes over a larger alpha are all in the first class, which is worker 1 of 2."""
+    workload = fairq.Workload.from_arrays(tokens=[3, 2, 1])
+    settings = {"alpha": alpha, "workers": 2, "batch_size": 2, "dispatch": "length-class"}
+    for engine in ("simpy", "compiled"):
+        result = fairq.simulate(workload, "fcfs", engine=engine, **settings)
+        assert result.requests["worker"].tolist() == [1, 1, 1]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairq.columns import MAX_TOKENS
 from fairq.compiled.crew import CREW_SETS
 from fairq.compiled.dispatching import CODES
 from fairq.compiled.ranks import ROOT, make_sets
@@ -129,6 +130,7 @@ def _choices(dispatch: str, arrivals: Arrivals, workers: int) -> tuple[Any, Any]
     """Workers chosen beforehand, by place in arrival order; the two of power-of-two in index order."""
     if dispatch == "length-class":
         size, alpha = arrivals.size[arrivals.by_arrival], arrivals.alpha
+        alpha = alpha and min(alpha, MAX_TOKENS)  # from there on all sizes are in one class
         return (-(-size // alpha) if alpha else size) % workers, 0
     if dispatch not in ("random", "power-of-two"):
         return 0, 0
