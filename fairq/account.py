@@ -16,6 +16,7 @@ from fairq.cost import Cost, StepTime
 from fairq.groups import WorkerGroup, per_worker
 from fairq.request_columns import Books, RequestColumns
 from fairq.schedule import Schedule
+from fairq.sorting import sums_before
 from fairq.stretches import Stretches, find_stretches
 from fairq.summary import summarise
 from fairq.totals import Totals, totals_of
@@ -194,8 +195,3 @@ def externality_caused(stretches: Stretches) -> Floats:
     together = np.flatnonzero(size[group] > 1)
     shares[together] = pd.Series(shares[together]).groupby(group[together]).cumsum()
     return shares
-
-
-def sums_before(amount: Ints) -> Ints:
-    """Sums of a whole-number `amount` over all stretches before each, and over all."""
-    return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(amount)))

@@ -16,9 +16,9 @@ from typing import Protocol
 
 from fairq.worker import Worker
 
-_BLUR = 2.0**-49  # of a time: the last bits, in which a phase may be off
+__all__ = ["Boundaries", "Heap", "Ring", "boundaries_of", "first_step"]
 
-__all__ = ["Boundaries", "Heap", "Ring", "boundaries_of"]
+_BLUR = 2.0**-49  # of a time: the last bits, in which a phase may be off
 
 
 class Boundaries(Protocol):
@@ -49,6 +49,20 @@ def boundaries_of(workers: Sequence[Worker]) -> Boundaries:
     if len(laws) == 1 and (law := laws.pop()).is_constant:
         return Ring(workers, law.c)
     return Heap(workers)
+
+
+def first_step(base: float, step: float, time: float) -> int:
+    """The least n with ``base + step·n >= time``: a division may be off, only the times themselves decide.
+
+    >>> first_step(0.0, 0.1, 0.3)  # 0.1·3 is 0.30000000000000004
+    3
+    """
+    n = int((time - base) / step)
+    while base + step * n < time:
+        n += 1
+    while base + step * (n - 1) >= time:
+        n -= 1
+    return n
 
 
 class Ring:
@@ -83,7 +97,7 @@ class Ring:
     def first(self, time: float, asked: Sequence[int], news: int) -> tuple[float, list[int]]:
         circle, bases, step = self._circle, self._base, self._step
         best, whose = inf, []
-        blur = _BLUR * (max(step, time))
+        blur = _BLUR * max(step, time)
         start = time % step - blur
         if start < 0:
             start += step
@@ -97,12 +111,7 @@ class Ring:
                 break
             if asked[index] != news:
                 base = bases[index]
-                whole = int((time - base) / step)
-                while base + step * whole < time:
-                    whole += 1
-                while base + step * (whole - 1) >= time:
-                    whole -= 1
-                boundary = base + step * whole
+                boundary = base + step * first_step(base, step, time)
                 if boundary < best:
                     best, whose = boundary, [index]
                 elif boundary == best:

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
+from fairq.boundaries import first_step
 from fairq.worker import Worker
 
 __all__ = ["ConstantWorker", "make_worker"]
@@ -26,13 +27,7 @@ class ConstantWorker(Worker):
 
     def boundary_from(self, time: float) -> float:
         """As `Worker.boundary_from`."""
-        base, c = self.base, self._c
-        whole = int((time - base) / c)
-        while base + c * whole < time:
-            whole += 1
-        while whole > self._n and base + c * (whole - 1) >= time:
-            whole -= 1
-        return base + c * max(whole, self._n)
+        return self.base + self._c * max(first_step(self.base, self._c, time), self._n)
 
     def catch_up(self, now: float) -> None:
         """As `Worker.catch_up`."""
@@ -103,12 +98,9 @@ class ConstantWorker(Worker):
         return self.base + self._c * (self._n + steps)
 
     def _steps_by(self, time: float) -> int:
-        base, c = self.base, self._c
-        whole = int((time - base) / c)
-        while base + c * whole > time:
+        whole = first_step(self.base, self._c, time)
+        if self._time_after(whole - self._n) > time:
             whole -= 1
-        while base + c * (whole + 1) <= time:
-            whole += 1
         return max(0, min(whole - self._n, self._finishes[0][0] - self.steps))
 
 

@@ -1,11 +1,11 @@
-"""Orders and searches of whole columns that NumPy has no quick call for."""
+"""Orders, searches and running sums of whole columns that NumPy has no quick call for."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["last_beyond", "stable_order"]
+__all__ = ["last_beyond", "stable_order", "sums_before"]
 
 Ints = NDArray[np.int64]
 
@@ -29,6 +29,15 @@ def stable_order(values: Ints) -> Ints:
     carried.sort()
     carried &= (1 << bits) - 1
     return carried
+
+
+def sums_before(amount: NDArray[np.integer | np.bool_]) -> Ints:
+    """Sums of the first 0, 1, 2, ... of whole numbers, and of all.
+
+    >>> sums_before(np.array([3, 1, 2])).tolist()
+    [0, 3, 4, 6]
+    """
+    return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(amount)))
 
 
 def last_beyond(values: Ints, before: Ints, limit: Ints) -> Ints:

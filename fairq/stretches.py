@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairq.cost import StepTime, max_feature
 from fairq.schedule import Schedule
-from fairq.sorting import last_beyond, stable_order
+from fairq.sorting import last_beyond, stable_order, sums_before
 
 __all__ = ["Stretches", "find_stretches"]
 
@@ -155,25 +154,26 @@ def find_stretches(schedule: Schedule, laws: Sequence[StepTime]) -> Stretches:
     rank = stable_order(begin[by_end])  # of those sorted by end: who begins together stays in that order
     stays = by_end[rank]
     points = _find_points(begin[stays], end[by_end])
-    first, begun, ended = points.at[points.busy], points.begun[points.busy], points.ended[points.busy]
-    starts = _prefix(begin[stays])[begun] - _prefix(begin[by_end])[ended]
+    busy, before = points.busy, points.stretches_before
+    first, begun, ended = points.at[busy], points.begun[busy], points.ended[busy]
+    starts = sums_before(begin[stays])[begun] - sums_before(begin[by_end])[ended]
     begin, end, closed = begin[stays], end[stays], points.of_end[rank]
-    oldest = begin[_ended_with_all_before(closed, len(points.at))[points.busy]]
+    oldest = begin[_ended_with_all_before(closed, len(points.at))[busy]]
     batch, worker = begun - ended, _owners(origin, first)
     newest = begin[last_beyond(end, begun, first)] if batch.max(initial=0) > 1 else oldest
-    steps = points.steps[points.busy]
-    opening = _openings(schedule, stays, by_end, points, worker)
+    steps, begun_before = points.steps[busy], points.begun_before[busy]
+    opening = _openings(schedule, stays, by_end, begun_before, ended, worker)
     last = np.maximum.accumulate(np.where(opening, np.arange(len(opening)), 0))
 
     def since_opening(counts: Ints) -> Ints:
-        before = _prefix(counts)[:-1]
-        return before - before[last]
+        sums = sums_before(counts)[:-1]
+        return sums - sums[last]
 
     return Stretches(
-        stays=stays, begin=begin, end=end, opened=points.stretches_before[points.of_begin],
-        closed=points.stretches_before[closed], origin=origin, first=first, steps=steps,
+        stays=stays, begin=begin, end=end, opened=before[points.of_begin],
+        closed=before[closed], origin=origin, first=first, steps=steps,
         worker=worker, batch=batch, oldest=oldest, newest=newest, starts=starts,
-        base=schedule.start[stays[points.begun_before[points.busy][last]]], count=since_opening(steps),
+        base=schedule.start[stays[begun_before[last]]], count=since_opening(steps),
         requests=since_opening(steps * batch),
         footprint=since_opening(max_feature(steps, batch, first - oldest + 1)), laws=Laws(laws),
     )  # fmt: skip
@@ -213,7 +213,7 @@ class _Points:
     @property
     def stretches_before(self) -> Ints:
         """How many stretches begin before each point."""
-        return _prefix(self.begun > self.ended)[:-1]
+        return sums_before(self.begun > self.ended)[:-1]
 
 
 def _find_points(begin: Ints, end: Ints) -> _Points:
@@ -249,22 +249,17 @@ def _axis(schedule: Schedule, workers: int) -> tuple[Ints, Ints, Ints]:
     return origin, begin, begin + schedule.steps
 
 
-def _prefix(values: NDArray[Any]) -> Ints:
-    """Sums of the first 0, 1, 2, ... of `values`."""
-    return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(values)))
-
-
 def _openings(
-    schedule: Schedule, stays: Ints, by_end: Ints, points: _Points, worker: Ints
+    schedule: Schedule, stays: Ints, by_end: Ints, begun: Ints, ended: Ints, worker: Ints
 ) -> NDArray[np.bool_]:
     """Stretches before which the worker was idle: nobody stays on from before, and time has passed.
 
-    Starting again at the very boundary at which the batch became empty is no gap.
+    Starting again at the very boundary at which the batch became empty is no gap.  Of the `stays` so many had
+    `begun` before each stretch, and of those `by_end` so many `ended` by its begin.
     """
     opening = np.ones(len(worker), dtype=bool)
     np.not_equal(worker[1:], worker[:-1], out=opening[1:])
-    begun = points.begun_before[points.busy]
-    alone = np.flatnonzero((begun == points.ended[points.busy]) & ~opening)
+    alone = np.flatnonzero((begun == ended) & ~opening)
     closed_at = schedule.finish[by_end[begun[alone] - 1]]  # as many have ended
     opening[alone] = schedule.start[stays[begun[alone]]] != closed_at
     return opening

@@ -84,17 +84,6 @@ class Calendar(Environment):
         heappush(self._queue, (time, NORMAL, ticket, alarm))
         return ticket
 
-    def step(self) -> None:
-        """Process the next event; an alarm that has been moved since is passed over."""
-        event = self._queue[0][3] if self._queue else None
-        if not isinstance(event, Alarm):
-            super().step()
-            return
-        time, _, ticket, _ = heappop(self._queue)
-        if ticket == event.ticket:
-            self._now = self.instant = time
-            event.ring()
-
     def next_time(self) -> float:
         """When the next event that still counts happens; entries that were moved away are dropped."""
         queue = self._queue
@@ -109,7 +98,7 @@ class Calendar(Environment):
     def run_instants(self, close: Callable[[], None]) -> None:
         """Process every event up to and including `end`; call `close` at the end of each instant.
 
-        A run has hundreds of thousands of them, so alarms are rung here and not one by one through `step`.
+        An alarm that has been moved since is passed over.
         """
         queue = self._queue
         while (time := self.next_time()) <= self.end and time < inf:

@@ -52,12 +52,9 @@ class Queue:
 
     def take(self, request: int) -> bool:
         """Take `request` out; whether it was in."""
-        rank = self.ranking.rank[request]
-        if rank not in self.waiting:
+        if self.ranking.rank[request] not in self.waiting:
             return False
-        self.waiting.discard(rank)
-        for follower in self._followers.values():
-            follower.discard(rank)
+        self.remove(request)
         return True
 
     def remove(self, request: int) -> None:

@@ -121,12 +121,7 @@ class Worker:
 
     def max_progress(self) -> int:
         """The largest progress in the batch in tokens; 0 for an empty batch."""
-        running, starts = self.running, self._starts
-        if not running:
-            return 0
-        while starts[0][1] not in running:
-            starts.popleft()
-        return self.steps - starts[0][0]
+        return self.steps - self._oldest() if self.running else 0
 
     def progress_sum(self) -> int:
         """The progress of the batch in tokens, summed, at the last boundary counted."""
