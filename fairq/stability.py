@@ -13,7 +13,7 @@ from fairq.groups import WorkerGroup
 from fairq.load import offered_load
 from fairq.policy import own_name
 from fairq.trial import Trial, Waits, growth_of
-from fairq.validation import finite_number, whole_number
+from fairq.validation import proper_fraction, whole_number
 
 __all__ = ["Probe", "StableRate", "stable_rate"]
 
@@ -137,8 +137,7 @@ def stable_rate(
     replications = whole_number("replications", replications, at_least=2)
     if on_probe is not None and not callable(on_probe):
         raise InputError(f"on_probe is {on_probe!r}: it must be a function of a Probe, or None")
-    if not 0 < finite_number("precision", precision) < 1:
-        raise InputError(f"precision is {precision!r}: it must be > 0 and < 1")
+    proper_fraction("precision", precision)
     settings: dict[str, Any] = {
         "alpha": alpha,
         "workers": workers,

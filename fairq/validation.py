@@ -11,7 +11,7 @@ import numpy as np
 
 from fairq.errors import InputError
 
-__all__ = ["finite_number", "shown", "whole_number"]
+__all__ = ["finite_number", "proper_fraction", "shown", "whole_number"]
 
 
 def finite_number(
@@ -34,6 +34,18 @@ def finite_number(
     small = (at_least is not None and number < at_least) or (above is not None and number <= above)
     if small or not math.isfinite(number):
         raise InputError(f"{name} is {shown(value)}: it must be {allowed}")
+    return number
+
+
+def proper_fraction(name: str, value: Any) -> float:
+    """`value` as a float, if it is strictly between 0 and 1, as a confidence is.
+
+    Raises:
+        InputError: anything else.
+    """
+    number = finite_number(name, value)
+    if not 0 < number < 1:
+        raise InputError(f"{name} is {value!r}: it must be > 0 and < 1")
     return number
 
 

@@ -15,7 +15,7 @@ from fairq.compiled.stock import ARRANGE, BOOK, GO_THROUGH, SORT, STAY, STOCK
 from fairq.cost import StepTime
 from fairq.request_columns import Books
 from fairq.schedule import Schedule
-from fairq.sorting import stable_order
+from fairq.sorting import stable_order, sums_before
 from fairq.totals import Totals
 from fairq.workload import Workload
 
@@ -115,9 +115,7 @@ def _longest(schedule: Schedule) -> int:
 
 
 def _bounds(worker: Ints, workers: int) -> Ints:
-    bounds = np.zeros(workers + 1, dtype=np.int64)
-    np.cumsum(np.bincount(worker, minlength=workers), out=bounds[1:])
-    return bounds
+    return sums_before(np.bincount(worker, minlength=workers))
 
 
 def _totals(records: NDArray[np.void]) -> Totals:

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from fairq.errors import InputError, unknown_name
 from fairq.output.estimate import Estimate
 from fairq.output.means import t_reach
-from fairq.output.samples import probability, series
+from fairq.output.samples import series
 from fairq.trend import t_quantile
+from fairq.validation import proper_fraction
 
 __all__ = ["Best", "Difference", "best", "paired_differences"]
 
@@ -71,7 +72,7 @@ def paired_differences(
     >>> found.name, found.estimate.mean, found.differs
     ('isjl', -1.0, True)
     """
-    confidence, table = probability("confidence", confidence), _checked(results)
+    confidence, table = proper_fraction("confidence", confidence), _checked(results)
     if baseline not in table:
         raise unknown_name("baseline", baseline, table)
     gaps = {name: values - table[baseline] for name, values in table.items() if name != baseline}
@@ -105,7 +106,7 @@ def best(results: Mapping[str, ArrayLike], confidence: float = 0.95, *, largest:
     >>> best({"a": [1.0, 2.0, 3.0], "b": [1.1, 1.9, 3.1], "c": [7.0, 8.1, 9.0]}).may_be
     ('a', 'b')
     """
-    confidence, table = probability("confidence", confidence), _checked(results)
+    confidence, table = proper_fraction("confidence", confidence), _checked(results)
     costs = {name: -values if largest else values for name, values in table.items()}
     bound = t_quantile(1 - (1 - confidence) / (len(costs) - 1), len(next(iter(costs.values()))) - 1)
     may_be = tuple(

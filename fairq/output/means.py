@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairq.output.estimate import Estimate
-from fairq.output.samples import batches, checked_groups, probability, series
+from fairq.output.samples import batches, checked_groups, series
 from fairq.trend import t_quantile
+from fairq.validation import proper_fraction
 
 __all__ = ["effective_size", "mean_of_batches", "mean_of_replications"]
 
@@ -31,7 +32,7 @@ def mean_of_replications(groups: Sequence[ArrayLike], confidence: float = 0.95) 
     >>> estimate.mean, round(estimate.low, 3), round(estimate.high, 3)
     (2.0, -0.484, 4.484)
     """
-    confidence, found = probability("confidence", confidence), checked_groups(groups)
+    confidence, found = proper_fraction("confidence", confidence), checked_groups(groups)
     means = np.array([group.mean() for group in found])
     mean, reach = float(means.mean()), t_reach(means, confidence)
     return Estimate(

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairq.output.estimate import Estimate
 from fairq.output.means import effective_size, t_reach
-from fairq.output.samples import checked_groups, probability
+from fairq.output.samples import checked_groups
 from fairq.trend import t_quantile
-from fairq.validation import finite_number
+from fairq.validation import finite_number, proper_fraction
 
 __all__ = ["attainment", "quantile"]
 
@@ -47,7 +47,7 @@ def quantile(groups: Sequence[ArrayLike], level: float, confidence: float = 0.95
     >>> estimate.covers(0.9), estimate.half_width < 0.02
     (True, True)
     """
-    level, confidence = probability("level", level), probability("confidence", confidence)
+    level, confidence = proper_fraction("level", level), proper_fraction("confidence", confidence)
     found = checked_groups(groups)
     values = np.unique(np.concatenate(found))
     share, error = _distribution(found, values)
@@ -75,7 +75,7 @@ def attainment(groups: Sequence[ArrayLike], limit: float, confidence: float = 0.
     >>> attainment([[1, 2, 3, 9], [1, 2, 8, 9], [1, 2, 3, 9]], 5).mean
     0.6666666666666666
     """
-    limit, confidence = finite_number("limit", limit), probability("confidence", confidence)
+    limit, confidence = finite_number("limit", limit), proper_fraction("confidence", confidence)
     within = [group <= limit for group in checked_groups(groups)]
     shares = np.array([group.mean() for group in within])
     mean, reach, size = float(shares.mean()), t_reach(shares, confidence), sum(map(len, within))

@@ -1,4 +1,4 @@
-"""Checking of what is to be estimated from: a run's values, replications, a probability."""
+"""Checking of what is to be estimated from: a run's values, replications."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairq.errors import InputError
-from fairq.validation import finite_number, shown, whole_number
+from fairq.validation import shown, whole_number
 
-__all__ = ["batches", "checked_groups", "probability", "series"]
+__all__ = ["batches", "checked_groups", "series"]
 
 
 def series(name: str, values: ArrayLike) -> NDArray[np.float64]:
@@ -64,15 +64,3 @@ def batches(values: ArrayLike, count: int = 10) -> list[NDArray[np.float64]]:
     if len(run) < count:
         raise InputError(f"count is {count}: it must be at most the number of values, {len(run)}")
     return list(run[len(run) % count :].reshape(count, -1))
-
-
-def probability(name: str, value: float) -> float:
-    """`value` as a float strictly between 0 and 1.
-
-    Raises:
-        InputError: anything else.
-    """
-    number = finite_number(name, value)
-    if not 0 < number < 1:
-        raise InputError(f"{name} is {value!r}: it must be > 0 and < 1")
-    return number
